@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from tests.proof.disk import is_due
 from tests.proof.eras import MANY_OFFSETS, Era
-from tests.proof.life import COMMITTED, GONE, GONE_ALONE, OPEN, UNKNOWN, Life, Word, lasts, of
+from tests.proof.life import COMMITTED, GONE, GONE_ALONE, NOBODY, OPEN, UNKNOWN, Life, Word, lasts, of
 from tests.proof.steps import moves
 
 NO_LIMIT = 1_000_000
@@ -29,12 +29,12 @@ class Seen(NamedTuple):
 def sketch(word: Word, seen: Seen) -> tuple[Word | None, Seen]:
     """Give the meaning of a word; None = a file system does not show it."""
     match word:
-        case ("age",) | ("long",):
+        case ("age",) | ("long",) | ("tick",):
             return None, seen
         case ("open", _):
             return word, seen._replace(held=True)
-        case ("tick",):
-            return None, seen
+        case ("reopen", _) | ("dirty", _) | ("ended", _, _):
+            return sketch_up_to_2_5(word, seen)
         case ("flush", _):
             return ("flush",), seen
         case ("flush", puts, offset, late):
@@ -56,6 +56,17 @@ def sketch(word: Word, seen: Seen) -> tuple[Word | None, Seen]:
         case ("kill",) | ("exit",):
             return ("kill" if seen.held else "exit",), seen._replace(held=False)
     return word, seen
+
+
+def sketch_up_to_2_5(word: Word, seen: Seen) -> tuple[Word, Seen]:
+    """Give the meaning of a reopening, and of two ways to close."""
+    name, puts = word[:2]
+    if name == "reopen":
+        return (name, puts > 0), seen
+    if name == "dirty":
+        return (name, puts > 0), seen._replace(held=False)
+    how, seen = moved(word[2], seen)
+    return (name, puts > 0, how), seen._replace(held=False)
 
 
 def moved(offset: int | None, seen: Seen) -> tuple[str, Seen]:
@@ -121,12 +132,14 @@ def _matches(text: Sequence[Word], at: int, words: Sequence[Word], seen: Seen) -
 def _key(era: Era, at: int, life: Life, seen: Seen) -> tuple[object, ...]:
     """Tell lives apart as far as what may come next differs."""
     ends, committed = lasts(life.log), of(life, COMMITTED)
-    todo = [x for x in committed if ends[x] > life.position]
+    known = max(life.position, -1 if life.checkpoint is None or life.role != NOBODY else life.checkpoint)
+    todo = [x for x in committed if ends[x] > known]
     step = life.position - seen.offset
     return (
         at, life.role, life.alive, life.directory, life.store, life.paused, is_due(era, life), bool(life.memory),
         life.checkpoint is None or (life.checkpoint >= 0, life.checkpoint == life.position),
-        life.recorded is None, min(len(todo), 5 if era.in_store else 2), min(len(of(life, OPEN)), 2),
+        life.recorded is None, life.forgot and life.opened >= 0, life.forgot, life.remembered,
+        min(len(todo), 5 if era.in_store else 2), min(len(of(life, OPEN)), 2),
         min(sum([ends[x] <= seen.offset for x in committed]), 2), (step > 0) - (step < 0),
         step > MANY_OFFSETS, life.position < 0, any(life.log[x].records > MANY_OFFSETS for x in todo),
         _step(life.offset, seen.offset), life.offset == life.position, bool(life.late), bool(life.buffer), life.status,

@@ -45,6 +45,11 @@ class Era:
         return self.old and not (self.windowed and Release.parse(self.release) < (2, 1))
 
     @cached_property
+    def opens_twice(self) -> bool:
+        """A new store with timestamps is opened twice."""
+        return self._holds(Fact.NEW_TIMESTAMPED_STORE_OPENS_TWICE)
+
+    @cached_property
     def next_offset(self) -> bool:
         """A checkpoint holds the next offset to read; of a store that nothing was read for it has no entry."""
         return self._holds(Fact.OFFSET_IS_NEXT)

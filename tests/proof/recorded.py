@@ -15,6 +15,7 @@ from agent.observe.rocksdb.replay import ManifestView
 from agent.observe.rocksdb.store import StoreFacts, read_store
 from agent.replay.memory_disk import MemoryDisk
 from agent.replay.trace import read_trace
+from tests.proof.eras import Era
 from tests.proof.life import GONE, UNKNOWN, Word
 
 IN_TASK = re.compile(r"([^/]+/\d+_\d+)(?:/(.*))?$")
@@ -37,6 +38,10 @@ class History:
     in_store: bool = False
     was_there: bool = False
     closing: bool = False
+    old: bool = False
+    opens_twice: bool = False
+    released: bool = True
+    is_new: bool = False
     cache: SstCache = field(default_factory=SstCache)
     manifests: ManifestCache = field(default_factory=ManifestCache)
 
@@ -48,7 +53,11 @@ class History:
         elif word == ("kill",) and self.closing and last[0] == "flush":
             self.words[-1] = (last_at, ("shut", *last[1:]))
         soon = at - last_at < SOON_S
-        if (
+        if self.old and word[0] == "open" and last[0] in ("shut", "wipe", "delck"):
+            self._opens_up_to_2_5(at, word)
+        elif self.old and word == ("torn",) and not self.released:
+            self.words[len(self.words) - (last == ("shut", 0)) :] = [(at, ("wipe",))]
+        elif (
             word[0] == "open"
             and soon
             and last == ("shut", 0)
@@ -69,6 +78,33 @@ class History:
         if word[0] == "shut" and self.in_store:
             self._reads_the_pass(at)
 
+    def _opens_up_to_2_5(self, at: float, word: Word) -> None:
+        """After the constructor deleted a checkpoint; or under the task's lock: wiped, reopened, or new.
+
+        A new store with timestamps is opened twice; bulk loading may be switched on twice (recorded on 2.0).
+        """
+        if self.words[-1][1] == ("delck",):
+            self.words[-1] = (at, ("open", True))
+        elif self.released:
+            self.words.append((at, word))
+        elif self.words[-1][1] == ("wipe",):
+            pass
+        elif self.opens_twice and self.is_new and self.words[-1][1] == ("shut", 0):
+            self.is_new = False
+            del self.words[-1]
+        else:
+            again = [x for _, x in self.words[-3:-1]] == [("reopen", 0)] * 2
+            self.words[-1 - again :] = [(at, ("reopen", self.words[-1][1][1]))]
+
+    def lets_go(self) -> None:
+        """Up to 2.5, of the task's lock: what followed the close of the stores is told with it."""
+        self.released = True
+        match [word for _, word in self.words[-2:]]:
+            case [("shut", puts), ("ckpt", offset, _)] if self.old:
+                self.words[-2:] = [(self.words[-1][0], ("ended", puts, offset))]
+            case [("shut", puts), ("delck",)] if self.old:
+                self.words[-2:] = [(self.words[-1][0], ("dirty", puts))]
+
     def _reads_the_pass(self, at: float) -> None:
         """4.3+: a start opens and closes what is there; what it refuses is let go with nothing written."""
         *before, (opened, first), (_, last) = self.words[-3:]
@@ -87,7 +123,7 @@ def _merged(first: Word, second: Word) -> Word:
     return sum(first[::2]) + second[0], second[1], second[2]
 
 
-def histories(trace: Path) -> dict[str, History]:
+def histories(trace: Path, era: Era) -> dict[str, History]:
     """Read all tasks of one pod."""
     disk, alive = MemoryDisk(), None
     found: dict[str, History] = {}
@@ -105,7 +141,7 @@ def histories(trace: Path) -> dict[str, History]:
         elif match is not None and not operation.nameless:
             task = match[1]
             if task not in found:
-                found[task] = History(task)
+                found[task] = History(task, old=era.old, opens_twice=era.old and era.opens_twice)
                 if alive is not None:
                     found[task].says(alive, "start")
             if operation.op in ("lock", "unlock"):
@@ -124,17 +160,21 @@ def _process(one: History, disk: MemoryDisk, at: float, op: str) -> None:
         and not isinstance(disk.stat(f"{one.task}/.checkpoint"), Unseen)
     ):
         one.words[-1] = (at, ("torn",))
+    one.released = True
     one.says(at, "start" if op == "start" else "kill" if one.held else "exit")
     one.held.clear()
 
 
 def _lock(one: History, at: float, op: str, name: str) -> None:
     folder, _, last = name.rpartition("/")
+    if name == ".lock" and op == "unlock":
+        one.lets_go()
     if last != "LOCK":
         return
     if op == "lock":
         if not one.held:
             one.says(at, "open", False)
+            one.released = False
         one.held.add(folder)
         one.stores.add(folder)
     else:
@@ -147,10 +187,13 @@ def _file(one: History, disk: MemoryDisk, at: float, op: str, name: str, to: str
     folder, _, last = name.rpartition("/")
     if op == "write" and last.startswith("MANIFEST-"):
         _flush(one, disk, at, folder)
+    elif op == "rename" and to.endswith("/CURRENT") and one.old:
+        _flush(one, disk, at, folder)  # a first flush writes a new manifest, and has it take effect
     elif op == "rename" and to.endswith("/.checkpoint"):
-        one.says(at, "ckpt", _offset(disk, f"{one.task}/.checkpoint"), 0)
+        one.says(at, "ckpt", _offset(disk, one), 0)
     elif op == "rename" and to.endswith("/IDENTITY"):
         one.puts[folder] = 0
+        one.is_new = True
     elif op == "unlink" and name == ".checkpoint":
         if not (
             one.words and one.words[-1][1] in (("rm",), ("torn",)) and at - one.words[-1][0] < LONG_WALK_S
@@ -204,9 +247,10 @@ def _flush_with_offset(one: History, disk: MemoryDisk, at: float, folder: str, p
     one.says(at, "flush", puts - late, offset if offset in (None, GONE, UNKNOWN) else sum(every), late)
 
 
-def _offset(disk: MemoryDisk, path: str) -> int:
-    """Add up the entries: the rule of 10,000 does so, too."""
-    content = disk.read_at(path, 0, 1 << 20)
+def _offset(disk: MemoryDisk, one: History) -> int:
+    """Add up the entries: the rule of 10,000 does so, too. Some releases add those of other tasks (KAFKA-5998)."""
+    content = disk.read_at(f"{one.task}/.checkpoint", 0, 1 << 20)
     assert isinstance(content, bytes)
-    known = [entry.offset for entry in parse_checkpoint(content) if entry.offset >= 0]
+    partition = int(one.task.rpartition("_")[2])
+    known = [x.offset for x in parse_checkpoint(content) if x.offset >= 0 and x.partition == partition]
     return sum(known) if known else UNKNOWN

@@ -67,6 +67,8 @@ def is_assigned_up_to_2_5(era: Era, life: Life) -> Iterator[Move]:
         loaded = life.checkpoint if life.checkpoint is not None and has_offset(era, life) else UNKNOWN
         after = after._replace(opened=loaded)
         if end(life.log) > known:
+            if wipes:
+                yield Move("assigned, revoked at once", (*seen, ("shut", 0)), let_go(after))
             begun = (*seen, ("reopen", 0)) if era.reopens and has_database(era, after) else seen
             yield Move("assigned", begun, after)
             if life.remembered:

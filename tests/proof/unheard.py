@@ -80,8 +80,20 @@ def judge(era: Era, deaf: Deaf) -> DeafFigures:
             for miss, scripts in found.misses.items():
                 of = own if miss is Miss.FALSE_CERTAINTY else lives
                 if miss in missed(of, said) and miss in missed(twins(era, script, more_writes), said):
-                    scripts.append((unheard, script))
+                    scripts += [] if _is_let_pass(era, miss, deaf.how, own) else [(unheard, script)]
     return found
+
+
+def _is_let_pass(era: Era, miss: Miss, how: Lost, lives: Lives) -> bool:
+    """Suspected up to 2.5, because of lives that are longer, or not in the model.
+
+    KAFKA-8574 leaves an offset beside an empty store, and takes two processes. 2.0.0 wipes nothing: whether a
+    restoration was cut short, or the task ran before it was killed, cannot be told by who was away.
+    """
+    if not era.old or miss is not Miss.LOUD_BENIGN:
+        return False
+    is_empty = all((x.checkpoint or 0) > 0 and not x.disk for x in lives)
+    return is_empty or (how is Lost.RESTARTED and not era.wiped_without_offset)
 
 
 def _chosen(
