@@ -26,7 +26,7 @@ from agent.contract.units import UNCOMMITTED_RESULTS, Twin
 from agent.inventory.model import CheckpointClaim, Session, Store
 from agent.inventory.sessions import OPENED_TWICE_WITHIN_US
 from agent.judging.base import DetectorMeta, Evidence, Fact, Mechanism, Remedy, TaskCase, Truth
-from agent.judging.reopening import encloses_restoration, present_sessions, reopenings
+from agent.judging.reopening import encloses_restoration, present_sessions, reopenings, replayed_puts
 from agent.judging.restoration_end import RestorationEnd, restoration_end
 from agent.judging.rule import Docket, NamedStoreStory, Proof, Rule, derived, detector, first_of
 from agent.judging.wording import checkpoint_of
@@ -158,8 +158,8 @@ def _is_ahead(x: Reopened) -> bool:
 
 
 def _replayed(x: Reopened) -> Proof | None:
-    live, restored = x.before.entries_at_release, max(x.after.restored_puts - x.before.puts_at_release, 0)
-    if replay_fell_short(live, restored) is not Truth.YES:
+    live, restored = x.before.entries_at_release, replayed_puts(x.before, x.after)
+    if restored is None or replay_fell_short(live, restored) is not Truth.YES:
         return None
     why = f"{live} live entries or more, and the whole changelog gave back {restored} puts"
     return Proof(why, at_us=x.after.opened_us, place=x.place)

@@ -25,7 +25,7 @@ from agent.contract.units import UNCOMMITTED_RESULTS, Twin
 from agent.inventory.model import CLOSES_WITHIN_US, CheckpointClaim, Session, Shape, Store
 from agent.inventory.sessions import stored_offset
 from agent.judging.base import DetectorMeta, Evidence, Fact, Mechanism, Remedy, TaskCase, Truth
-from agent.judging.reopening import SETTLED_US, encloses_restoration, reopenings
+from agent.judging.reopening import SETTLED_US, encloses_restoration, reopenings, replayed_puts
 from agent.judging.restoration_end import restoration_end
 from agent.judging.role import TaskRole, role_of
 from agent.judging.rule import Docket, Loudness, Proof, Rule, StoreStory, derived, detector, worst_of
@@ -225,8 +225,8 @@ def _whole_replay_fell_short(x: Reopening) -> Proof | None:
     before, after = x.before, x.after
     if not x.is_old or is_real(after.offset_at_open) or not encloses_restoration(x.store, after):
         return None
-    restored = max(after.restored_puts - before.puts_at_release, 0)
-    if replay_fell_short(before.entries_at_release, restored) is not Truth.YES:
+    restored = replayed_puts(before, after)
+    if restored is None or replay_fell_short(before.entries_at_release, restored) is not Truth.YES:
         return None
     return Proof(
         f"the whole changelog gave back {restored} puts, the store had {before.entries_at_release} live entries or more"

@@ -44,6 +44,12 @@ def encloses_restoration(store: Store, session: Session) -> bool:
     return session.reopens >= 2 and not store.segmented
 
 
+def replayed_puts(before: Session, after: Session) -> int | None:
+    """Return how many puts a whole restoration brought; None = the manifest that its end began was not read yet."""
+    replayed = after.restored_puts - before.puts_at_release
+    return replayed if replayed >= 0 else None
+
+
 def is_settled(case: AgentCase, session: Session) -> bool:
     """Return whether it is clear by now that an opening did not end in a wipe."""
     since_us = session.opened_us if session.released_us is None else session.released_us

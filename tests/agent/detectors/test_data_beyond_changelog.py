@@ -168,11 +168,16 @@ def closed_full(offset: int | None = 1999, **before: Any) -> Any:
 
 
 def reopened(
-    *, segmented: bool = False, facts: tuple[Any, ...] = (), offset: int | None = None, **before: Any
+    *,
+    segmented: bool = False,
+    facts: tuple[Any, ...] = (),
+    offset: int | None = None,
+    begun: int = 6000,
+    **before: Any,
 ) -> Any:
-    """Up to 2.5, hunted on a machine that stood still: the wipe came long after the opening."""
+    """`begun`: what the last manifest began with. Up to 2.5, hunted on a machine that stood still: the wipe came long after the opening."""
     let_go = session(0, 60, puts=6000, entries_at_release=6000, **before)
-    after = session(70, reopens=2, offset_at_open=offset)
+    after = session(70, reopens=2, offset_at_open=offset, restored_puts=begun)
     parts = [database(puts=6000, flushed=[(6000, 50)], segment=x, entries=3000) for x in ("0", "60000")]
     held = store(parts if segmented else parts[:1], [let_go, after], segmented=segmented)
     return case(task(held, checkpoints=facts), now=120, release="2.0.1", guarantee=EOS)
@@ -230,6 +235,7 @@ NOT_NEW = "silent: the store was not new, or was opened again"
     ("closed without its offset", closed_full(closed_with_offset=False), NOTHING_4_3),
     ("restored ahead of its offset", closed_full(transactional=True), NOTHING_4_3),
     ("reopened", reopened(), "critical confirmed"),
+    ("the manifest that the end of its restoration began was not read", reopened(begun=0), "silent"),
     ("nothing was flushed beyond its checkpoint", reopened(last=mark(55, 5999, 6000)), NOTHING),
     ("its opening trusted an offset", reopened(offset=5999), NOT_WHOLE),
     ("a checkpoint was there", reopened(facts=(checkpoint(50, 5999),)), NOT_WHOLE),

@@ -313,6 +313,7 @@ WIPES = {"restored": 0, "released": None}
 @table(ID, "more, expected", {
     "one put less than live entries": ({"restored": 7608}, PROVED),
     "nothing came back": ({"restored": 0}, PROVED),
+    "the manifest of its end was not read yet": ({"restored": -1}, SUSPECTED),
     "all came back": ({"restored": 7609}, SUSPECTED),
     "it went on from an entry": ({"begins": 1}, SUSPECTED),
     "a compacted changelog": ({"entries": 2000}, SUSPECTED),
