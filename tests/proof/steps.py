@@ -124,7 +124,10 @@ def starts(era: Era, life: Life, _: int) -> Iterator[Move]:
 
 
 def is_killed(era: Era, life: Life, _: int) -> Iterator[Move]:
-    """SIGKILL. The coordinator aborts what was sent; what was not sent never reaches the changelog."""
+    """SIGKILL, maybe after two minutes in which it was frozen.
+
+    The coordinator aborts what was sent; what was not sent never reaches the changelog.
+    """
     if life.role == NOBODY:
         return
     dead = let_go(life)._replace(alive=False)
@@ -137,6 +140,8 @@ def is_killed(era: Era, life: Life, _: int) -> Iterator[Move]:
             after = told(after, EXPOSED)
         name = "SIGKILL" if not of(life, OPEN) else f"SIGKILL; its records: {kind}"
         yield Move(name, (("kill",),), after)
+        if era.eos and kind == ABORTED:
+            yield Move(f"frozen, {name}", (("long",), ("kill",)), after)
 
 
 def is_cleaned(era: Era, life: Life, _: int) -> Iterator[Move]:

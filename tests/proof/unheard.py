@@ -88,12 +88,12 @@ def _is_let_pass(era: Era, miss: Miss, how: Lost, lives: Lives) -> bool:
     """Suspected up to 2.5, because of lives that are longer, or not in the model.
 
     KAFKA-8574 leaves an offset beside an empty store, and takes two processes. 2.0.0 wipes nothing: whether a
-    restoration was cut short, or the task ran before it was killed, cannot be told by who was away.
+    restoration was cut short, or the task ran before it was killed, cannot be told by who missed it.
     """
     if not era.old or miss is not Miss.LOUD_BENIGN:
         return False
     is_empty = all((x.checkpoint or 0) > 0 and not x.disk for x in lives)
-    return is_empty or (how is Lost.RESTARTED and not era.wiped_without_offset)
+    return is_empty or (how in (Lost.RESTARTED, Lost.POLLED) and not era.wiped_without_offset)
 
 
 def _chosen(

@@ -175,7 +175,10 @@ def reopened(
     begun: int = 6000,
     **before: Any,
 ) -> Any:
-    """`begun`: what the last manifest began with. Up to 2.5, hunted on a machine that stood still: the wipe came long after the opening."""
+    """Up to 2.5, hunted on a machine that stood still: the wipe came long after the opening.
+
+    `begun`: what the last manifest began with.
+    """
     let_go = session(0, 60, puts=6000, entries_at_release=6000, **before)
     after = session(70, reopens=2, offset_at_open=offset, restored_puts=begun)
     parts = [database(puts=6000, flushed=[(6000, 50)], segment=x, entries=3000) for x in ("0", "60000")]
