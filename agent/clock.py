@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
 
@@ -28,6 +30,29 @@ class SystemClock:
     def monotonic_s(self) -> float:
         """Return seconds since some fixed point; never goes backwards."""
         return time.monotonic()
+
+
+@dataclass(frozen=True, slots=True)
+class Boot:
+    """One boot of the machine."""
+
+    id: str  # the kernel's
+    began_us: int  # when it began by the wall clock, as that is set now
+
+
+def current_boot() -> Boot | None:
+    """Ask which boot this is, and when it began; None = the kernel does not say.
+
+    Source:
+        clock_gettime(2), timekeeping.c: slewing and suspending move CLOCK_REALTIME and CLOCK_BOOTTIME alike, so their
+        distance changes only when the wall clock is set.
+    """
+    try:
+        id_ = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+        runs_ns = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+    except (OSError, ValueError):
+        return None
+    return Boot(id_, (time.time_ns() - runs_ns) // 1000)
 
 
 _TIMEX_BYTES = 256  # struct timex is 208 bytes; all zero asks and sets nothing

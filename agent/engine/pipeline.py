@@ -189,6 +189,7 @@ class Pipeline:
 
     def shift(self, by_us: int) -> None:
         """Move every time that is planned: the clock was set."""
+        self.revision += 1
         for schedule in (self._rechecks, self._late, self._timers, self.follow.waiting):
             schedule.shift(by_us)
         self.looker.shift(by_us)

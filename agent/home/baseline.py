@@ -6,12 +6,13 @@ Written in slices between other work, when something changed, and never for more
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields
 from itertools import islice
 from typing import Any
 
 from agent import __version__
+from agent.clock import Boot
 from agent.contract.finding import Finding
 from agent.engine.pipeline import Pipeline
 from agent.errors import BaselineError
@@ -31,6 +32,9 @@ SLICE = 100  # tasks per slice: a few milliseconds, so that nothing waits for it
 RETRY_S = 60.0
 MAX_TASKS = 50_000  # tasks that are remembered, those with the newest changes; five times the design size
 
+STEP_US = 1_000_000
+"""Two readings of two clocks are never so far apart; the watch counts no smaller step of the clock either."""
+
 RUNNING = "running"
 
 
@@ -45,6 +49,7 @@ class Remembered:
     alert_names: Names = field(default_factory=dict)  # incident -> severity -> detector whose alert it raises
     said: dict[str, int] = field(default_factory=dict)
     """Id of an open finding -> when its present words were said first."""
+    boot: Boot | None = None  # the machine's boot in which it was written; None = not known
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +60,13 @@ class Lost:
     why: str
 
 
-def compose(pipeline: Pipeline, state_dir: str, at_us: int, reason: str) -> Iterator[Line]:
+def compose(
+    pipeline: Pipeline, state_dir: str, at_us: int, reason: str, boot: Boot | None = None
+) -> Iterator[Line]:
     """Give the lines of a baseline, one per task; nothing may be believed of a file without the last one."""
     inventory = pipeline.inventory
-    yield {"format": FORMAT, "agent": __version__, "state_dir": state_dir, "at_us": at_us, "reason": reason}
+    head = {"format": FORMAT, "agent": __version__, "state_dir": state_dir, "at_us": at_us, "reason": reason}
+    yield head if boot is None else head | {"boot": to_plain(boot)}
     yield {
         "blind": [to_plain(x) for x in inventory.blind],
         "root_seen": inventory.root_seen,
@@ -106,6 +114,8 @@ def understand(lines: Iterator[Line], state_dir: str, until_us: int) -> Remember
     if head.get("state_dir") != state_dir:
         raise BaselineError(f"it is of another state directory: {head.get('state_dir')!r}")
     found = Remembered(until_us, str(head.get("reason", RUNNING)), Inventory(), [])
+    if "boot" in head:
+        found.boot = from_plain(Boot, head["boot"])
     count, ended = 1, False
     for line in lines:
         if ended:
@@ -155,8 +165,14 @@ def _add_line(found: Remembered, line: Line) -> None:
 class BaselineKeeper:
     """Keeps the baseline in step with a pipeline; used by the worker only."""
 
-    def __init__(self, table: BaselineTable, pipeline: Pipeline, state_dir: str) -> None:
-        self._table, self._pipeline, self._state_dir = table, pipeline, state_dir
+    def __init__(
+        self,
+        table: BaselineTable,
+        pipeline: Pipeline,
+        state_dir: str,
+        ask_boot: Callable[[], Boot | None] = lambda: None,
+    ) -> None:
+        self._table, self._pipeline, self._state_dir, self.ask_boot = table, pipeline, state_dir, ask_boot
         self._lines: Iterator[Line] | None = None
         self._began_us = 0
         self._cost_s = 0.0
@@ -229,7 +245,7 @@ class BaselineKeeper:
             self._give_up(error)
 
     def _begin(self, now_us: int, reason: str) -> None:
-        self._lines = compose(self._pipeline, self._state_dir, now_us, reason)
+        self._lines = compose(self._pipeline, self._state_dir, now_us, reason, self.ask_boot())
         self._began_us, self._cost_s = now_us, 0.0
         self._writing = self._pipeline.revision
 
@@ -262,11 +278,33 @@ def resume(keeper: BaselineKeeper, pipeline: Pipeline, now_us: int) -> None:
     elif found is not None:
         ended = "ended without a word" if found.reason == RUNNING else f"was stopped ({found.reason})"
         reason = f"it {ended}; who changed what meanwhile, and in which order, cannot be known"
+        step_us = _set_by(found.boot, keeper.ask_boot())
         pipeline.ledger.alert_names.names = found.alert_names
         pipeline.said.first_us = found.said
-        pipeline.resume(found.inventory, found.findings, min(found.until_us, now_us), reason)
-        if found.until_us > now_us:  # set back, or the clock of another node
-            detail = f"the clock is {(found.until_us - now_us) / 1_000_000:.1f} s behind the baseline"
-            note_blind(pipeline.inventory, now_us, found.until_us, "clock-step", detail=detail)
+        until_us = min(found.until_us, found.until_us + step_us, now_us)
+        pipeline.resume(found.inventory, found.findings, until_us, reason)
+        _note_step(pipeline.inventory, found.until_us, step_us, now_us)
         tasks = sum(len(x.tasks) for x in found.inventory.applications.values())
         LOG.info("resuming from the baseline", extra={"tasks": tasks, "findings": len(found.findings)})
+
+
+def _set_by(before: Boot | None, now: Boot | None) -> int:
+    """Return by how much the wall clock was set between two looks at it; 0 = it was not, or that is not known."""
+    if before is None or now is None or before.id != now.id:
+        return 0
+    step_us = now.began_us - before.began_us
+    return step_us if abs(step_us) >= STEP_US else 0
+
+
+def _note_step(inventory: Inventory, until_us: int, step_us: int, now_us: int) -> None:
+    """Take down that the clock was set; what was dated before may lie ahead of it."""
+    behind_us = max(until_us - now_us, -step_us)
+    if step_us:
+        detail = f"the clock was set by {step_us / 1_000_000:+.1f} s while the agent was away"
+    elif behind_us > 0:  # set back, or the clock of another node
+        detail = f"the clock is {behind_us / 1_000_000:.1f} s behind the baseline"
+    else:
+        return
+    note_blind(
+        inventory, min(now_us, now_us - step_us), now_us + max(behind_us, 0), "clock-step", detail=detail
+    )

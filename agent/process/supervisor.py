@@ -17,7 +17,7 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from agent import __version__
-from agent.clock import Clock, SystemClock
+from agent.clock import Clock, SystemClock, current_boot
 from agent.config import AgentSettings, Config
 from agent.contract.events import Change, Kind, Origin, Record
 from agent.engine.one_reading import strangers
@@ -115,7 +115,7 @@ class Supervisor:
         self._events = self._make_events(config, origin)
         self._own = self._make_own(settings, origin)
         self._baseline = (
-            BaselineKeeper(self._own.baseline, self._pipeline, str(self._root.absolute()))
+            BaselineKeeper(self._own.baseline, self._pipeline, str(self._root.absolute()), current_boot)
             if self._own
             else None
         )

@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agent.clock import Boot
 from agent.errors import BaselineError
 from agent.home.baseline import (
     EVERY_S,
@@ -58,11 +59,12 @@ class Kept:
     directory: Path
     run: Run = field(default_factory=busy_run)
     now_s: float = 100.0
+    boot: Boot | None = None
 
     def __post_init__(self) -> None:
         self.spool = open_spool(self.directory, HandClock())
         self.table = self.spool.baseline
-        self.keeper = BaselineKeeper(self.table, self.run.pipeline, STATE)
+        self.keeper = BaselineKeeper(self.table, self.run.pipeline, STATE, lambda: self.boot)
 
     def save_if_due(self, later_s: float = 0.0) -> None:
         """Let time pass and give the keeper its turn."""
@@ -77,11 +79,14 @@ class Kept:
 
 
 @contextmanager
-def restarted(directory: Path, at_us: int = second(200)) -> Iterator[tuple[Run, Spool]]:
+def restarted(
+    directory: Path, at_us: int = second(200), boot: Boot | None = None
+) -> Iterator[tuple[Run, Spool]]:
     """Start another agent on what is there."""
     fresh = Run(started_us=at_us)
     with open_spool(directory, HandClock()) as spool:
-        resume(BaselineKeeper(spool.baseline, fresh.pipeline, STATE), fresh.pipeline, fresh.now_us)
+        keeper = BaselineKeeper(spool.baseline, fresh.pipeline, STATE, lambda: boot)
+        resume(keeper, fresh.pipeline, fresh.now_us)
         yield fresh, spool
 
 
@@ -157,6 +162,46 @@ def test_a_baseline_of_the_future_is_a_clock_that_was_set_back(tmp_path: Path) -
     ]
 
 
+BOOT = Boot("a", second(0))
+
+STEPS: dict[str, tuple[Boot | None, int, list[tuple[str, int, int]]]] = {
+    "back, not behind the baseline": (Boot("a", second(-20)), 110, [("agent-away", 80, 0), ("clock-step", 110, 130)]),
+    "back, behind the baseline": (Boot("a", second(-60)), 50, [("agent-away", 40, 0), ("clock-step", 50, 110)]),
+    "forward": (Boot("a", second(50)), 160, [("agent-away", 100, 0), ("clock-step", 110, 160)]),
+    "by less than a second": (Boot("a", second(-0.9)), 110, [("agent-away", 100, 0)]),
+    "another boot": (Boot("b", second(-20)), 110, [("agent-away", 100, 0)]),
+    "another boot, behind the baseline": (Boot("b", 0), 50, [("agent-away", 50, 0), ("clock-step", 50, 100)]),
+    "not known": (None, 110, [("agent-away", 100, 0)]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_clock_that_was_set_while_the_agent_was_away_is_known_by_the_boot(
+    tmp_path: Path, step: str
+) -> None:
+    """The time away begins where the baseline ends on the clock of now; older times may lie ahead of it."""
+    kept = Kept(tmp_path, boot=BOOT)
+    kept.keeper.finish(second(100), "SIGTERM")
+    kept.spool.close()
+    boot, now_s, expected = STEPS[step]
+    with restarted(tmp_path, second(now_s), boot) as (fresh, _):
+        blind = [(x.cause, x.started_us, x.ended_us or second(0)) for x in fresh.pipeline.inventory.blind]
+    assert blind == [(cause, second(first), second(last)) for cause, first, last in expected]
+
+
+def test_a_clock_that_was_set_before_the_eyes_of_the_agent_is_no_step_of_its_absence(tmp_path: Path) -> None:
+    """It is a change like any other: the next baseline knows the clock as it is, not only a newer date."""
+    kept = Kept(tmp_path, boot=BOOT)
+    kept.save_if_due()
+    kept.boot = Boot("a", second(-20))
+    kept.run.pipeline.shift(second(-20) - second(0))
+    kept.save_if_due(EVERY_S)
+    assert kept.keeper.written == 2
+    found = kept.again()
+    assert isinstance(found, Remembered)
+    assert found.boot == kept.boot
+
+
 def changed(directory: Path, statement: str, *values: object) -> None:
     """Change the database of an agent that has ended."""
     with sqlite3.connect(directory / "spool.db") as connection:
@@ -178,6 +223,7 @@ DAMAGE: dict[str, tuple[Any, ...]] = {
     "not JSON": ("UPDATE baseline SET packed = ?", zlib.compress(b"{")),
     "older": ("UPDATE baseline SET packed = ?", packed([LINES[0] | {"format": FORMAT - 1}, *LINES[1:]])),
     "newer": ("UPDATE baseline SET packed = ?", packed([LINES[0] | {"format": FORMAT + 1}, *LINES[1:]])),
+    "boot": ("UPDATE baseline SET packed = ?", packed([LINES[0] | {"boot": {"id": "a"}}, *LINES[1:]])),
     "database": ("PRAGMA user_version=99",),
 }
 

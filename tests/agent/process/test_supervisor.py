@@ -10,9 +10,11 @@ from types import SimpleNamespace
 
 import pytest
 
+from agent.clock import current_boot
 from agent.config import load_config
 from agent.contract.events import Kind, Record
 from agent.errors import SpoolError, SpoolFullError
+from agent.home.baseline import Remembered
 from agent.inventory.disk import LockState
 from agent.inventory.model import Application, Task
 from agent.preflight.checks import judge
@@ -168,6 +170,19 @@ def test_a_spool_that_cannot_be_opened_fails_in_preflight(tmp_path: Path) -> Non
     facts = one._gather_facts(0.0)
     assert "unable to open database file" in facts.spool.refusal
     assert [x.level for x in judge(facts) if x.check == "spool"] == [Level.FAILED]
+
+
+def test_the_baseline_bears_the_boot_of_the_machine(supervisor: Supervisor) -> None:
+    """By it the next agent knows whether somebody set the clock meanwhile."""
+    boot = current_boot()
+    keeper = supervisor._baseline
+    assert boot is not None
+    assert keeper is not None
+    keeper.finish(1, "SIGTERM")
+    found = keeper.load()
+    assert isinstance(found, Remembered)
+    assert found.boot is not None
+    assert found.boot.id == boot.id
 
 
 def test_a_flag_for_an_application_that_is_not_there_is_reported_once(
