@@ -37,7 +37,7 @@ from agent.judging.reopening import DEAD_US
 from agent.judging.rule import Docket, Loudness, NamedStoreStory, Proof, Rule, derived, detector
 from agent.judging.segment_loss import removed_segments
 from agent.judging.upstream import TORN_FILES
-from agent.judging.vanished import DELETING, QUIET_US, before_the_start, is_over, severity_of
+from agent.judging.vanished import COPYING, DELETING, QUIET_US, before_the_start, is_over, severity_of
 from agent.judging.vanished import DOCKET as VANISHED
 from agent.judging.wording import checkpoint_of
 from agent.quantities.changelog import is_real
@@ -69,7 +69,6 @@ _DAMAGED = (
 )
 _STOP_FIRST = "A process holds it: stop this instance first. " + _DAMAGED
 _NOT_SEEN = "Nothing: it is so by configuration. A loss in these files is not seen."
-_COPYING = " Its directory was changed less than a minute before: if a copy is being made, look again when it is done."
 _LESS_SURE = "Nothing: no data is missing. Verdicts that rest on when the store was made are less sure."
 
 
@@ -317,9 +316,7 @@ TORN = Rule[Torn](
         next_action=before_the_start(x, _REFUSED) if isinstance(x.cause, Database) else before_the_start(x),
         remedy=Remedy.RESTORE,
     ),
-    summary=lambda x, _: (
-        f"{x.named} is torn: {x.what}.{_COPYING if _may_be_copied(x.store, x.cause) else ''}"
-    ),
+    summary=lambda x, _: f"{x.named} is torn: {x.what}.{COPYING if _may_be_copied(x.store, x.cause) else ''}",
     evidence=lambda x, _: (Evidence(x.since_us, x.what, x.place),),
 )
 

@@ -26,6 +26,7 @@ _BEFORE_THE_START = (
     " `.checkpoint` included: the start restores it in full. Without that, {otherwise}."
 )
 _TRUSTED = "the start makes an empty store and trusts the old offset"
+COPYING = " Its directory was changed less than a minute before: if a copy is being made, look again when it is done."
 
 
 class Vanished(TaskStory):
@@ -39,6 +40,7 @@ class Vanished(TaskStory):
     # that it was there; UNKNOWN = it may be none of RocksDB's, or have nothing to hold
     confidence: Confidence
     is_seen: bool = False  # its end was seen
+    may_be_copied: bool = False  # its directory is empty, and a copy of the task may still be made
     subject = derived(lambda x: f"gone@{x.task.incarnation}")
     opened_at_us = derived(lambda x: x.since_us)
     names_store = derived(lambda x: x.store or None)
@@ -87,8 +89,12 @@ def _judged(case: TaskCase, task: Task, fact: CheckpointFact, name: str, offset:
         seen = store.past[-1].ended_us, what, Confidence.CONFIRMED
         return Vanished(case, fact, name, offset, *seen, is_seen=True)
     if bare_us is not None:
-        since_us, sure, what = max(since_us, bare_us), Confidence.CONFIRMED, "has an empty directory"
-    elif _is_unread(case, task, name):
+        since_us = max(since_us, bare_us)
+        may_be_copied = _may_be_copied(task, since_us)
+        sure = Confidence.SUSPECTED if may_be_copied else Confidence.CONFIRMED
+        what = "has an empty directory"
+        return Vanished(case, fact, name, offset, since_us, what, sure, may_be_copied=may_be_copied)
+    if _is_unread(case, task, name):
         sure, what = Confidence.UNKNOWN, "was not read; whether it is there is unknown"
     elif f"{name}{names.POSITION_SUFFIX}" in task.names:
         place = "no segment" if name in task.names else "no directory"
@@ -124,9 +130,11 @@ def _of_global(case: TaskCase, task: Task, fact: CheckpointFact) -> Iterator[Van
         what = "has an empty directory" if name in task.bare else "has no directory"
         if not is_sure:
             what += f", and {name}{suffix} shows that records were put into it"
-        sure = Confidence.CONFIRMED if is_sure else Confidence.SUSPECTED
+        since_us = max(seen_us, task.bare.get(name, 0))
+        may_be_copied = is_sure and not is_seen and _may_be_copied(task, since_us)
+        sure = Confidence.CONFIRMED if is_sure and not may_be_copied else Confidence.SUSPECTED
         yield Vanished(
-            case, fact, name, offset, max(seen_us, task.bare.get(name, 0)), what, sure, is_seen=is_seen
+            case, fact, name, offset, since_us, what, sure, is_seen=is_seen, may_be_copied=may_be_copied
         )
     if missed or any(_is_there(store) for store in task.stores.values()):
         return
@@ -137,6 +145,17 @@ def _of_global(case: TaskCase, task: Task, fact: CheckpointFact) -> Iterator[Van
     else:
         what = "has no directory of RocksDB; unknown: it may be a custom store"
         yield Vanished(case, fact, "", offset, fact.seen_us, what, Confidence.UNKNOWN)
+
+
+def _may_be_copied(task: Task, found_us: int) -> bool:
+    """Return whether a task was written to about when an empty directory of a store was found in it.
+
+    `rsync` makes directories before it fills them, and sets the time of a directory last.
+    """
+    stores = task.stores.values()
+    inside = [x.touched_us for store in stores for x in store.databases.values()]
+    inside += [x.touched_us for store in stores for x in store.remains.values()]
+    return any(abs(found_us - at_us) < DEAD_US for at_us in (task.mtime_us, *inside))
 
 
 def _is_there(store: Store | None) -> bool:
@@ -210,7 +229,7 @@ def _summary(x: Vanished, _: Proof | None) -> str:
     then = f": the next start would make an empty store and {does}."
     return (
         f"Task {x.task.id}: its checkpoint says offset {x.offset} for {whom}, which {x.what}"
-        f"{then if x.is_known else '.'}"
+        f"{then if x.is_known else '.'}{COPYING if x.may_be_copied else ''}"
     )
 
 

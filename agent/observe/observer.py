@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from operator import attrgetter
 
@@ -257,12 +257,18 @@ class Observer:
             content["problems"] += tuple(unread)
             if later is not None:
                 content["later"] = LaterFile(later[1], later[0] - self.ahead_us, at_us)
+        left = leftovers(found, identity)
+        touched_us = stat.mtime_us
+        if left or content.get(
+            "missing_files"
+        ):  # a file that is being copied grows long after it got its name
+            touched_us = max(touched_us, *self._data_times(path, found), 0)
         return DatabaseReading(
             place,
             at_us,
             source,
             inode=stat.inode,
-            touched_us=stat.mtime_us - self.ahead_us,
+            touched_us=touched_us - self.ahead_us,
             identity=identity,
             identity_born_us=born_us,
             unnamed=unnamed,
@@ -275,7 +281,7 @@ class Observer:
             bulk_loading=options.bulk_loading,
             options_written_us=known.options_written_us and known.options_written_us - self.ahead_us,
             announced_us=announced_us,
-            leftovers=leftovers(found, identity),
+            leftovers=left,
             **content,
         )
 
@@ -302,6 +308,14 @@ class Observer:
             known = self._known[path] = _Known()
         known.identity = known.identity or identity or ""
         return known
+
+    def _data_times(self, path: str, entries: list[str]) -> Iterator[int]:
+        """List when data files were written to last, those under a temporary name of `rsync` included."""
+        for name in entries:
+            if names.SST_FILE.search(name) or names.BLOB_FILE.search(name):
+                stat = self.disk.stat(f"{path}/{name}")
+                if not isinstance(stat, Unseen):
+                    yield stat.mtime_us
 
     def _read_options(self, path: str, entries: list[str], known: _Known) -> None:
         options = [x for x in entries if x.startswith("OPTIONS-")]

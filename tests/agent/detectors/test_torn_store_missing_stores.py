@@ -156,9 +156,15 @@ def alone(
     application: Application | None = None,
     now: float = 100,
     unread: bool = False,
+    touched: float | None = None,
+    other: Store | None = None,
 ) -> TaskCase:
-    """The checkpoint names `s`, of which nothing was ever seen; `in_task`: names in the task's directory."""
-    one = task(checkpoints=[checkpoint(10, 999)])
+    """The checkpoint names `s`, of which nothing was ever seen; `in_task`: names in the task's directory.
+
+    `touched`: when one of these was made; `other`: a store that is there.
+    """
+    one = task(*([other] if other else []), checkpoints=[checkpoint(10, 999)])
+    one.mtime_us = at(touched) if touched is not None else 0
     one.names = frozenset({".checkpoint", *in_task})
     if bare is not None:
         one.bare = {"s": at(bare)}
@@ -169,7 +175,12 @@ def alone(
 
 
 def global_task(
-    *stores: Store, in_task: tuple[str, ...] = (), offset: int = 4999, bare: str = "", unread: bool = False
+    *stores: Store,
+    in_task: tuple[str, ...] = (),
+    offset: int = 4999,
+    bare: str = "",
+    unread: bool = False,
+    touched: float | None = None,
 ) -> TaskCase:
     """The directory of the global stores; its checkpoint names topics."""
     fact = checkpoint(10, None)
@@ -177,6 +188,7 @@ def global_task(
     one = task(*stores, checkpoints=[fact], task_id="global")
     one.path, one.names = "app/global", frozenset({".checkpoint", ".lock", *in_task})
     one.bare = {bare: at(10)} if bare else {}
+    one.mtime_us = at(touched) if touched is not None else 0
     made = case(one, release="3.9.2")
     if unread:
         note_blind(made.inventory, at(5), at(5), "denied", "app", "global").ended_us = None
@@ -187,6 +199,9 @@ KEY_VALUE, WINDOWED = store([database()]), store([database(segment="s.0")], segm
 OTHER, GLOBAL, REMOVED = (store([database()], name=x) for x in "thg")
 REMOVED.databases.clear()
 REMOVED.past += (past(20),)
+COPIED, HALF = store([database()], name="t"), store(name="t")
+COPIED.databases[""].touched_us = at(70)
+HALF.remains[""] = Remains("app/0_0/rocksdb/t", at(80), 1, touched_us=at(70))
 PUT_TO = "s.position shows that records were put into it"
 
 
@@ -202,6 +217,19 @@ PUT_TO = "s.position shows that records were put into it"
     "its position": (alone("s.position"), f"has no directory, and {PUT_TO}", LIKELY),
     "its position, and no segment": (alone("s", "s.position"), f"has no segment, and {PUT_TO}", LIKELY),
     "its empty directory": (alone("rocksdb", bare=10), "has an empty directory", PROVED),
+    # a copy may be being made: what makes directories first fills them later
+    "its empty directory, in a task that is being written": (
+        alone("rocksdb", bare=80, touched=20.1, now=200), "if a copy is being made, look again", LIKELY),
+    "an agent that looks while it is written": (
+        alone("rocksdb", bare=80, touched=139.9, now=200), "if a copy is being made, look again", LIKELY),
+    "written to a minute before": (
+        alone("rocksdb", bare=80, touched=20, now=200), "has an empty directory", PROVED),
+    "written to a minute later, as by a start that failed": (
+        alone("rocksdb", bare=80, touched=140, now=200), "has an empty directory", PROVED),
+    "beside a store that is being copied": (
+        alone("rocksdb", bare=80, now=200, other=COPIED), "if a copy is being made, look again", LIKELY),
+    "beside what is there of a store that is being copied": (
+        alone("rocksdb", bare=80, now=200, other=HALF), "if a copy is being made, look again", LIKELY),
     # neither another store, nor a task that is gone, shows what this one is kept in
     "a directory": (alone("s"), "custom store", UNKNOWN),
     "another task has another store": (alone("s", application=beside(OTHER)), "custom store", UNKNOWN),
@@ -228,6 +256,10 @@ PUT_TO = "s.position shows that records were put into it"
     "a global store that was seen": (global_task(REMOVED), "store g, which has no directory: ", PROVED),
     "an empty directory of one": (
         global_task(in_task=("rocksdb",), bare="g"), "store g, which has an empty directory", PROVED),
+    "an empty directory of one that may be being copied": (
+        global_task(in_task=("rocksdb",), bare="g", touched=9), "if a copy is being made, look again", LIKELY),
+    "a global store that was seen, in a directory that was written to": (
+        global_task(REMOVED, touched=19), "store g, which has no directory: ", PROVED),
     "a global store of another kind": (global_task(in_task=("lucene",)), "custom store", UNKNOWN),
     "the global store is there": (global_task(GLOBAL, in_task=("rocksdb", "h.position")), "", QUIET),
     "nothing was read of the topic yet": (global_task(offset=0), "", QUIET),
@@ -235,7 +267,7 @@ PUT_TO = "s.position shows that records were put into it"
         global_task(unread=True), "", "the directory of the global stores cannot be read now"),
 })  # fmt: skip
 def test_neighbours_show_that_it_was_there(one, says, expected):
-    found = judge(ID, one)
+    found = [x for x in judge(ID, one) if x.store != "t"]
     assert [(x.severity, x.confidence) for x in found] == expected
     assert all(
         says in x.summary and ("trust that offset" in x.summary) == (expected != UNKNOWN) for x in found

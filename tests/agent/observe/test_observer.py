@@ -358,3 +358,20 @@ def test_store_that_is_made_while_it_is_read() -> None:
     assert look.identity == "identity-2"
     look = Observer(Refusing(disk, Unseen.VANISHED, *refusals)).database(STORE, AT_US, NOW)
     assert look.identity is None
+
+
+@pytest.mark.parametrize(
+    ("name", "touched_us"),
+    [("000009.sst", 90), (".000009.sst.xYz123", 90), ("000009.blob", 90), ("LOG", 80)],
+    ids=["a data file", "a name of rsync", "a blob file", "not what a copy would wait for"],
+)
+def test_what_is_being_copied_is_written_to_after_it_got_its_name(name: str, touched_us: int) -> None:
+    """A large file grows for minutes, in which nothing happens to its directory."""
+    disk = disk_with()
+    for file in ("000008.sst", name):
+        write(disk, f"{STORE.path}/{file}", b"x", 80)
+    node = disk._find(f"{STORE.path}/{name}")
+    assert node is not None
+    node.mtime_us = 90
+    reading = Observer(disk).database(STORE, AT_US, NOW)
+    assert (reading.leftovers > 0, reading.touched_us) == (True, touched_us)
