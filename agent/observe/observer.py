@@ -258,17 +258,13 @@ class Observer:
             if later is not None:
                 content["later"] = LaterFile(later[1], later[0] - self.ahead_us, at_us)
         left = leftovers(found, identity)
-        touched_us = stat.mtime_us
-        if left or content.get(
-            "missing_files"
-        ):  # a file that is being copied grows long after it got its name
-            touched_us = max(touched_us, *self._data_times(path, found), 0)
+        may_grow = found if left or content.get("missing_files") else []
         return DatabaseReading(
             place,
             at_us,
             source,
             inode=stat.inode,
-            touched_us=touched_us - self.ahead_us,
+            touched_us=max(stat.mtime_us, *self._data_times(path, may_grow), 0) - self.ahead_us,
             identity=identity,
             identity_born_us=born_us,
             unnamed=unnamed,
@@ -310,7 +306,10 @@ class Observer:
         return known
 
     def _data_times(self, path: str, entries: list[str]) -> Iterator[int]:
-        """List when data files were written to last, those under a temporary name of `rsync` included."""
+        """List when data files were written to last: one that is being copied grows long after it got its name.
+
+        A temporary name of `rsync` counts, too.
+        """
         for name in entries:
             if names.SST_FILE.search(name) or names.BLOB_FILE.search(name):
                 stat = self.disk.stat(f"{path}/{name}")
