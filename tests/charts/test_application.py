@@ -29,7 +29,7 @@ def test_the_audit_never_overlaps_and_has_limits(chart: Helm) -> None:
     assert fixed.items() <= job["spec"].items()
     made = job["spec"]["jobTemplate"]["spec"]
     assert made["activeDeadlineSeconds"] == 3600
-    found = {"containerName": "audit", "operator": "In", "values": [1]}
+    found = {"containerName": "audit", "operator": "In", "values": [1, 3]}
     assert {"action": "FailJob", "onExitCodes": found} in made["podFailurePolicy"]["rules"], (
         "never tried again"
     )

@@ -169,6 +169,10 @@ MISTAKES_OF_THE_SIDECAR: Cases = {
         own(objectStore__bucket="streams-audit", ship__credentialsSecret="s3"),
         "an object store's is objectStore.credentialsSecret",
     ),
+    "directory without a claim": (
+        own(ship__to="/events"),
+        'ship.to "/events" is a directory, and no claim is mounted',
+    ),
     "claim without a directory": (own(ship={"to": "s3://bucket", "claim": "events"}), "absolute path"),
     "claim template of a Deployment": (
         {"kind": "Deployment", **own(spool__claimTemplate__enabled=True)},

@@ -237,7 +237,11 @@ def test_deployments_carry_it_too(sidecar: Helm) -> None:
 
 
 def test_every_setting_is_one_that_the_agent_takes(sidecar: Helm) -> None:
-    facts = {"processing_guarantee": "exactly_once_v2", "num_standby_replicas": 1}
+    facts = {
+        "processing_guarantee": "exactly_once_v2",
+        "num_standby_replicas": 1,
+        "delete_retention_ms": 604_800_000,
+    }
     sets = own(
         facts=facts,
         applications={"orders": {"kafka_streams_version": "4.1.2"}},
@@ -265,6 +269,7 @@ def test_every_setting_is_one_that_the_agent_takes(sidecar: Helm) -> None:
     assert config.agent.memory_mib == 100
     assert config.applications.of("orders").values["kafka_streams_version"].value == "4.1.2"
     assert config.applications.of("other").values["num_standby_replicas"].value == "1"
+    assert config.applications.of("other").values["delete_retention_ms"].value == "604800000"
 
 
 def test_image_has_the_library_that_the_sink_needs(sidecar: Helm) -> None:
@@ -273,7 +278,7 @@ def test_image_has_the_library_that_the_sink_needs(sidecar: Helm) -> None:
         ("s3://bucket/prefix", "0.3.0-sinks"),
         ("kafka://b:9092/t", "0.3.0-sinks"),
     ):
-        _, agent = native(sidecar, **own(ship__to=target))
+        _, agent = native(sidecar, **own(ship__to=target, ship__claim="c" if target.startswith("/") else ""))
         assert agent["image"] == f"statewarden-agent:{tag}"
     _, agent = native(sidecar, **own(ship__to="s3://bucket", image__tag="mine"))
     assert agent["image"] == "statewarden-agent:mine"

@@ -39,11 +39,11 @@ restartPolicy: Always
 args:
   - run
   {{- range $key, $value := $v.facts }}
-  - --set={{ $key }}={{ kindIs "slice" $value | ternary (join "," $value) $value }}
+  - --set={{ $key }}={{ include "statewarden-sidecar.fact" $value }}
   {{- end }}
   {{- range $id, $facts := $v.applications }}
   {{- range $key, $value := $facts }}
-  - --set={{ $id }}:{{ $key }}={{ kindIs "slice" $value | ternary (join "," $value) $value }}
+  - --set={{ $id }}:{{ $key }}={{ include "statewarden-sidecar.fact" $value }}
   {{- end }}
   {{- end }}
 env:
@@ -114,6 +114,11 @@ volumeMounts:
   {{- range $file := include "statewarden-sidecar.files" (dict "values" $v) | fromYamlArray }}
   - {name: {{ $file.volume }}, mountPath: {{ $file.mountPath }}, readOnly: true}
   {{- end }}
+{{- end -}}
+
+{{/* A fact as text; Helm reads each number as a float and would write 604800000 as 6.048e+08, which the agent refuses. */}}
+{{- define "statewarden-sidecar.fact" -}}
+{{- if kindIs "slice" . -}}{{- join "," . -}}{{- else if kindIs "float64" . -}}{{- int64 . -}}{{- else -}}{{- . -}}{{- end -}}
 {{- end -}}
 
 {{/* Variables that the sidecar has of its pod: name -> field. */}}

@@ -47,6 +47,9 @@ object store
 {{- if and .ship.claim (not (hasPrefix "/" (include "statewarden-sidecar.to" .))) -}}
 {{- fail (printf "statewarden-sidecar: ship.claim %q is mounted at ship.to, which must then be an absolute path, not %q" .ship.claim (include "statewarden-sidecar.to" .)) -}}
 {{- end -}}
+{{- if and (not .ship.claim) (regexMatch "^(/|file:)" (include "statewarden-sidecar.to" .)) -}}
+{{- fail (printf "statewarden-sidecar: ship.to %q is a directory, and no claim is mounted there: set ship.claim" .ship.to) -}}
+{{- end -}}
 {{- if and (hasPrefix "http:" $store.endpoint) (not .ship.allowHttp) -}}
 {{- fail (printf "statewarden-sidecar: objectStore.endpoint %s is not encrypted, and the agent would refuse it: use https, or set ship.allowHttp" $store.endpoint) -}}
 {{- end -}}
