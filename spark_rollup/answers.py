@@ -41,7 +41,7 @@ def why(
     named = sorted({(space, name) for space, name, one, _ in known if one == task})
     tasks = [] if named else _in_order({one for _, _, one, _ in known})
     space, application = _one_place(task, named, namespace, application, tasks)
-    pods = [pod for where, _, one, pod in sorted(known) if (where, one) == (space, task)]
+    pods = [pod for *where, pod in sorted(known) if where == [space, application, task]]
     asked = audit.asking(spark, options, Latest(found.as_of_us))
     told = audit.tell(read.about(space, application), replace(asked, proofs=None))
 

@@ -10,6 +10,7 @@ import json
 import re
 import uuid
 from collections.abc import Sequence
+from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
@@ -149,4 +150,5 @@ def clean(spark: SparkSession, table: Place) -> None:
 
 
 def _quoted(table: Place) -> str:
-    return "`" + str(table).replace("`", "``") + "`"
+    where = table.absolute() if isinstance(table, Path) else table  # Delta takes a relative one for a name
+    return "`" + str(where).replace("`", "``") + "`"

@@ -119,8 +119,16 @@ def scan(file: BinaryIO, size_bytes: int, *, packed: bool) -> tuple[str, str] | 
 
 
 def check_local_files(files: Mapping[str, int]) -> Checked:
-    """Check files of a directory; Spark would end the whole run over one that it may not read."""
+    """Check files of a directory; Spark would end the whole run over one that it may not read.
+
+    Of one with a colon in its name it would read nothing, and say so nowhere: to Hadoop that is a scheme.
+    """
     barred = {path: (UNREAD, why) for path in files if (why := _why_barred(path))}
+    barred |= {
+        path: (ODD_NAME, "its name has a colon and Spark can't open it: rename it")
+        for path in files
+        if path not in barred and ":" in path.rpartition("/")[2]
+    }
     return {**check_files({path: x for path, x in files.items() if path not in barred}, _opened), **barred}
 
 

@@ -188,13 +188,16 @@ class TestRealRuns:
     def test_the_answers(self, spark, tmp_path, capsys, request):
         """`safe-to-restart`, `why` and `coverage` answer from the same input, on the terminal."""
         source = damaged().write(tmp_path / "in")
+        bills = Fleet("shop", "bills")
+        bills.pod("pod-z").holds("0_0", 5)
+        bills.write(source / "bills")
         asked = ["--input", str(source)]
         assert main(["safe-to-restart", *asked, "--pod", "pod-b", "--max-age", "any"]) == 1
         told = capsys.readouterr().out
         assert told.startswith("as of 2026-11-18 11:21:40 UTC, ")
         assert "\npod-b: keep: the only healthy copy" in told
         assert "not healthy: pod-a (damaged)" in told
-        assert main(["why", *asked, "0_0"]) == 0
+        assert main(["why", *asked, "0_0", "--application", "orders"]) == 0
         told = capsys.readouterr().out
         assert told.startswith(
             "critical, confirmed: resurrected-checkpoint: shop/orders/0_0 on pod-a, pod-b, as of "
@@ -209,7 +212,7 @@ class TestRealRuns:
         for command in ("safe-to-restart", "coverage"):
             assert main([command, *asked, "--as-of", "2020-01-01"]) == 2
             assert "no event up to" in capsys.readouterr().err
-        assert main(["why", *asked, "0_0", "--as-of", "2026-11-18T11:07:00Z"]) == 0
+        assert main(["why", *asked, "0_0", "--application", "orders", "--as-of", "2026-11-18T11:07:00Z"]) == 0
         assert "no finding" in capsys.readouterr().out  # the damage came later
         assert main(["coverage", *asked]) == 0
         assert "pod-a" in capsys.readouterr().out

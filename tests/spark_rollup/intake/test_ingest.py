@@ -84,10 +84,11 @@ def test_one_bad_file_stops_no_other(spark, tmp_path, monkeypatch):
     (source / "events.jsonl.gz").write_bytes(torn[: len(torn) * 2 // 3])
     (source / "boot-1-3.jsonl.gz").write_bytes(gzip.compress(b"x" * 100_000))
     (source / "odd-\udcff.jsonl").write_text(fleet("odd").lines()[0])
+    (source / "2026-11-28T10:00.jsonl").write_text(fleet("odd").lines()[0])
     newer = fleet("newer").lines()[0].replace(f'"{SCHEMA_VERSION}"', '"1.99"')
     (source / "newer.jsonl").write_text(newer.replace('"lifecycle"', '"gossip"'))
     first = ingest.run(spark, job / ".." / "in", bronze)
-    assert (first.unread, first.files, first.newer) == ({}, 5, 99)
+    assert (first.unread, first.files, first.newer) == ({}, 6, 99)
     assert len(fleet().lines()) + 1 < first.events < len(fleet().lines()) + 1 + len(fleet("torn").lines())
     told = read_quarantine(spark, bronze).where("reason != 'not-json'").collect()
     rows = {Path(row["file"]).name: row for row in told}
@@ -95,6 +96,7 @@ def test_one_bad_file_stops_no_other(spark, tmp_path, monkeypatch):
         "events.jsonl.gz": "cut-off-file",
         "boot-1-3.jsonl.gz": "too-large",
         r"odd-\udcff.jsonl": "odd-name",
+        "2026-11-28T10:00.jsonl": "odd-name",
     }
     assert "gzip data break off" in rows["events.jsonl.gz"]["detail"]
     assert ingest.run(spark, job / ".." / "in", bronze) == ingest.Ingested(0, 0, 0)
