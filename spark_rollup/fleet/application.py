@@ -124,6 +124,25 @@ class Task:
         ]  # fmt: skip
         return max(sizes, key=lambda x: (x.offset, x.puts, -x.at_us), default=None)
 
+    def restored(self, said: Said) -> Entry | None:
+        """Say how far the store came that took the place of a suspect's; None = it is not seen to have caught up."""
+        ended_us = said.resolved_at_us
+        if ended_us is None or said.identity is None or self.cut_us is not None:
+            return None
+        most: dict[
+            str | None, int
+        ] = {}  # by store: the highest offset of other copies, and of this one's before
+        for x in sorted(self.readings, key=lambda x: x.at_us):
+            if x.offset is None or x.offset < 0 or not same_store(said.store, x.store):
+                continue
+            known = most.get(x.store)
+            if x.pod != said.pod or x.at_us < ended_us or x.identity in (None, said.identity):
+                most[x.store] = x.offset if known is None else max(x.offset, known)
+            elif known is not None and x.offset >= known:
+                what = f"the store in its place claims to be restored up to offset {x.offset}"
+                return entry(x.at_us, f"{what}; no copy was known beyond {known}", f"{said.pod}: {self.id}")
+        return None
+
 
 def _end(hold: Hold) -> str:
     return "the last reading" if hold.lasting else moment(hold.to_us)
@@ -194,7 +213,9 @@ class Application:
         """Take agents' findings of some detectors, each with its task."""
         for said in self.local:
             if said.detector in detectors and said.task_id in self.tasks:
-                yield self.tasks[said.task_id], said
+                task = self.tasks[said.task_id]
+                more = task.restored(said)
+                yield task, said if more is None else said._replace(evidence=[*(said.evidence or ()), more])
 
     @cached_property
     def home(self) -> list[Pod]:

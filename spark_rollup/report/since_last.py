@@ -153,7 +153,10 @@ def compare(last: Last, rows: Sequence[Row], seen: Seen, as_of_us: int) -> Since
             continue
         why = "" if found else _unknown(old, seen)
         if not why:
-            gone.append(old)
+            ended = max(
+                (str(rows[index]["ended"]) for index in found if rows[index].get("ended")), default=""
+            )
+            gone.append({**old, "why": f"ended {ended[:19].replace('T', ' ')} UTC"} if ended else old)
         elif as_of_us - int(str(old["open_us"])) <= KEPT_US:
             lost.append({**old, "why": why})
     now = {
@@ -164,7 +167,7 @@ def compare(last: Last, rows: Sequence[Row], seen: Seen, as_of_us: int) -> Since
 
 
 def in_a_line(row: Row) -> str:
-    """Name an incident that is not open any more, and say why it is not known to be gone."""
+    """Name an incident that is not open any more, and say when it ended, or why it is not known to be gone."""
     parts = (row["namespace"], row["application_id"], named(texts(row["tasks"])))
     where = "/".join(str(x) for x in parts if x)
     pods = f" on {named(texts(row['pods']))}" if row["pods"] else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.spark_rollup.support.fleet import Fleet, Pod, cases, says, story
+from tests.spark_rollup.support.fleet import Fleet, Pod, at_us, cases, says, story
 
 RULE, WIPE = "stale-eos-state", "skipped-eos-wipe-pod-a-0_0"
 ACTIVE = {"loud": "warning suspected open", "confirms": [WIPE]}
@@ -21,6 +21,36 @@ def nobody_else_has_it(fleet: Fleet) -> None:
     """No other pod has the state: severity and confidence are the agent's, and only the pod itself is named."""
     skipped_wipe(fleet)
     fleet.pod("pod-b").holds("0_1", 5)
+
+
+def replaced(fleet: Fleet, offset: int) -> None:
+    """Tell of a suspect store that was removed, and of how far the one in its place came."""
+    over = {"status": "resolved", "resolved_at_us": at_us(200)}
+    skipped_wipe(fleet).repeats(
+        "skipped-eos-wipe", "0_0", 200, 60, store="s", identity="suspect", **over
+    ).measures("0_0", 300, identity="new", puts=10, offset=offset)
+
+
+@says(
+    RULE,
+    loud="critical confirmed resolved",
+    evidence="the store in its place claims to be restored up to offset 12; no copy was known beyond 10",
+)
+def the_store_was_restored(fleet: Fleet) -> None:
+    """How an incident ended is said where readings show it: the new store is where any copy was."""
+    replaced(fleet, 12)
+
+
+@story
+def the_store_is_being_restored(fleet: Fleet) -> None:
+    """The new store has not caught up."""
+    replaced(fleet, 9)
+
+
+def test_a_store_that_is_being_restored_ends_nothing(audited):
+    """Nothing is said of the new store until a reading shows it where any copy was."""
+    (row,) = audited.findings(the_store_is_being_restored, RULE)
+    assert not [step for step in row["evidence"] if "restored" in step["what"]]
 
 
 @says(RULE, pods=["pod-a", "pod-b"], evidence="pod-b held the task")

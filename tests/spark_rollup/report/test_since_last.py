@@ -51,8 +51,9 @@ def test_new_still_open_and_gone():
 def test_resolved_is_gone_whoever_is_silent():
     """An end that was told is known; that the agent fell silent later changes nothing."""
     silent = Seen({("shop", "orders-0"): "not heard since 12:00"})
-    found = since([incident()], [incident(status="resolved")], silent)
+    found = since([incident()], [incident(status="resolved", ended="2026-09-25T10:00:01.000000Z")], silent)
     assert [x["id"] for x in found.gone] == ["i-1"]
+    assert since_last.in_a_line(found.gone[0]).endswith("(i-1); ended 2026-09-25 10:00:01 UTC")
     assert found.in_words().endswith(": nothing new, 1 gone")
 
 
