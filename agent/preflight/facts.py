@@ -313,13 +313,16 @@ def probe(directory: str, root: Path, need_bytes: int = 0) -> OwnVolume:
     if is_inside(path, root):
         return OwnVolume(path=directory, is_in_state=True)
     error = try_to_write(path, root)
+    database = path / DATABASE_NAME
+    is_odd = bool(need_bytes) and error is None and database.exists() and not database.is_file()
+    odd = f"{DATABASE_NAME} is no file" if is_odd else ""
     return OwnVolume(
         path=directory,
-        refusal="" if error is None else error.strerror or str(error),
+        refusal=odd if error is None else error.strerror or str(error),
         space=measure_space(nearest(path)),
         mount=find_mount(nearest(path)),
         need_bytes=max(0, need_bytes - _used_bytes(path)),
-        other_format=other_format(path / DATABASE_NAME) if need_bytes and error is None else "",
+        other_format=other_format(database) if need_bytes and error is None and not odd else "",
     )
 
 

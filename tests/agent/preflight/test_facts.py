@@ -140,6 +140,8 @@ def test_own_volume_is_tried_and_left_as_it_was(tmp_path: Path) -> None:
     assert probe(str(spool), state, need_bytes=1000).need_bytes == 400
     assert probe(str(state / "spool"), state).is_in_state
     assert list(state.iterdir()) == []
+    (spool / "spool.db").mkdir()
+    assert probe(str(spool), state, need_bytes=1000).refusal == "spool.db is no file"
     assert "Not a directory" in probe(str(spool / "segment"), state).refusal
 
 
