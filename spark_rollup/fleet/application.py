@@ -129,9 +129,8 @@ class Task:
         ended_us = said.resolved_at_us
         if ended_us is None or said.identity is None or self.cut_us is not None:
             return None
-        most: dict[
-            str | None, int
-        ] = {}  # by store: the highest offset of other copies, and of this one's before
+        # by store: the highest offset of other copies, and of this one before
+        most: dict[str | None, int] = {}
         for x in sorted(self.readings, key=lambda x: x.at_us):
             if x.offset is None or x.offset < 0 or not same_store(said.store, x.store):
                 continue
