@@ -192,6 +192,10 @@ _LAST, _MARK = (
 )
 
 
+def _in_cluster(series: str, cluster: str) -> str:
+    return f'{series}{{cluster="{cluster}"}}'
+
+
 def _rollup_alert(
     name: str, expr: str, for_m: int, summary: str, text: str, *cases: Case, severity: str = "warning"
 ) -> Alert:
@@ -204,31 +208,48 @@ def _rollup_alert(
 ROLLUP: tuple[Alert, ...] = (
     _rollup_alert(
         "StatewardenRollupStale",
-        f"time() - max({_LAST}) > 10800",
+        f"time() - max by (cluster) ({_LAST}) > 10800",
         5,
         "The fleet audit has not succeeded for three hours",
         "The rollup has not finished an audit for three hours. Problems that only show across pods are not detected. Next: check its "
         "last job (kubectl get jobs, its log); the next run catches up by itself. Raise the limit if it runs less than hourly.",
         Case("fires", {_LAST: "600x400"}, 200, {}),
+        Case(
+            "fires for one of two clusters",
+            {_in_cluster(_LAST, "a"): "600x400", _in_cluster(_LAST, "b"): "0x30 9600x400"},
+            200,
+            {"cluster": "a"},
+        ),
         Case("does not fire yet after 3 hours", {_LAST: "600x400"}, 190),
         Case("stays quiet: a run each hour, one late", {_LAST: "0x60 3600x100 9600x200"}, 250),
         Case("stays quiet: there is no rollup (see absence)", _QUIET_TARGET, 300),
     ),
     _rollup_alert(
         "StatewardenRollupBehind",
-        f"max({_LAST}) - max({_MARK}) > 3600",
+        f"max by (cluster) ({_LAST}) - max by (cluster) ({_MARK}) > 3600",
         30,
         "The fleet audit runs, but on old events",
         "The newest event of the last audit was more than an hour old when it ran: agents are not shipping, or not to where the "
         "rollup reads. Next: check StatewardenAgentSpoolFilling and the rollup's input.",
         Case("fires", {_LAST: "20000x100", _MARK: "10000x100"}, 31, {}),
+        Case(
+            "fires for one of two clusters",
+            {
+                _in_cluster(_LAST, "a"): "20000x100",
+                _in_cluster(_MARK, "a"): "10000x100",
+                _in_cluster(_LAST, "b"): "20000x100",
+                _in_cluster(_MARK, "b"): "19000x100",
+            },
+            31,
+            {"cluster": "a"},
+        ),
         Case("does not fire yet after 29 minutes", {_LAST: "20000x100", _MARK: "10000x100"}, 29),
         Case("stays quiet: the usual delay", {_LAST: "20000x100", _MARK: "19000x100"}, 60),
         Case("stays quiet: the series is missing", _QUIET_TARGET, 60),
     ),
     _rollup_alert(
         "StatewardenRollupIncidentsUnlisted",
-        f"max({_UNLISTED}) > 0",
+        f"max by (cluster) ({_UNLISTED}) > 0",
         30,
         "More incidents of the fleet than alerts can see",
         "The fleet audit found <count> incidents too many for alerts: these raise none. Criticals are kept first, then what only "
