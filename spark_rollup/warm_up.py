@@ -23,7 +23,7 @@ def run() -> Path:
     """
     target = archive.place(os.environ, pyspark.__version__)
     target.parent.mkdir(parents=True, exist_ok=True)
-    target.unlink(missing_ok=True)
+    archive.beside(target).unlink(missing_ok=True)
     with tempfile.TemporaryDirectory(prefix="statewarden-warm-up-") as work:
         told, out = Path(work, "in"), Path(work, "out")
         told.mkdir()

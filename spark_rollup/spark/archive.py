@@ -28,13 +28,18 @@ def options(archive: Path) -> list[str]:
     return [f"-XX:SharedArchiveFile={archive}", "-Xshare:auto", _SILENT] if archive.is_file() else []
 
 
+def beside(archive: Path) -> Path:
+    """Return where an archive is written: Java might start on one that is cut off."""
+    return archive.with_name(f"{archive.name}.new")
+
+
 def made_by(archive: Path) -> list[str]:
     """Give Java's options to write an archive when it ends."""
-    return [f"-XX:ArchiveClassesAtExit={archive}", _SILENT]
+    return [f"-XX:ArchiveClassesAtExit={beside(archive)}", _SILENT]
 
 
 def finish(spark: SparkSession, archive: Path) -> None:
-    """End Java, and wait for what it writes.
+    """End Java, wait for what it writes, and put that in its place.
 
     Raises:
         UsageError: it wrote nothing.
@@ -46,5 +51,6 @@ def finish(spark: SparkSession, archive: Path) -> None:
     if process is not None:
         process.stdin.close()
         process.wait(PATIENCE_S)
-    if not archive.is_file():
+    if not beside(archive).is_file():
         raise UsageError(f"Java wrote no {archive}: is its directory writable, and is it Java 17 or later?")
+    beside(archive).replace(archive)
