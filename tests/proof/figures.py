@@ -143,6 +143,7 @@ def let_pass(era: Era, miss: Miss, script: Script) -> bool:
     `unrestored-store` is silent. A restoration that is suspended writes that offset, too, and goes on, or becomes a
     standby, which reads on from there. It is loud where
     more are missing, but no more than what was wiped held, each with a marker: the model groups them in few ways.
+    2.6.0: a task that became a standby flushes beyond its checkpoint for a while, as one that was resumed does.
     Up to 2.5: a store of which no checkpoint has an entry looks like one without a changelog; and a task that was
     closed dirty in a process that lives on, and comes back as a standby, like one that was closed in order. KAFKA-7672:
     what ends a restoring task writes up to three checkpoints, too, and a marker may be all that was not restored; a new
@@ -163,6 +164,8 @@ def let_pass(era: Era, miss: Miss, script: Script) -> bool:
     if era.old and miss in quiet:
         came_back = era.remembers and _is_taken_for_restored_in_silence(era, script)
         return not _claims(script) or "shut-open" in names or came_back
+    if miss is Miss.LOUD_BENIGN and "delck-ckpt" in names:
+        return era.eos and era.kept_at_resume and not era.in_store
     if not era.stale_recorder:
         return False
     if miss is Miss.LOUD_BENIGN and "shut-rm-" in names:
