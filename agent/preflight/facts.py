@@ -177,7 +177,7 @@ def gather(
         state_dir=str(root), identity=Identity(os.geteuid(), os.getegid(), frozenset(os.getgroups())),
         state=survey(root), inotify=ask_inotify(root), now_us=clock.now_us(),
         is_synchronised=is_clock_synchronised(),
-        spool=replace(spool, refusal=spool.refusal or spool_refusal),
+        spool=replace(spool, refusal=spool_refusal or spool.refusal),
         endpoint=_ask_endpoint(config, root, sink_refusal), waited_s=waited_s,
         release=release.value if release is not None else "", pod=config.agent.pod,
     )  # fmt: skip

@@ -60,6 +60,7 @@ from tests.proof.steps_up_to_2_5 import (
     is_closed_up_to_2_5,
     is_suspended_up_to_2_5,
     reads_again,
+    restored_up_to_2_5,
 )
 
 
@@ -124,10 +125,7 @@ def starts(era: Era, life: Life, _: int) -> Iterator[Move]:
 
 
 def is_killed(era: Era, life: Life, _: int) -> Iterator[Move]:
-    """SIGKILL, maybe after two minutes in which it was frozen.
-
-    The coordinator aborts what was sent; what was not sent never reaches the changelog.
-    """
+    """SIGKILL, of a frozen process, too. The coordinator aborts what was sent; what was not sent never comes there."""
     if life.role == NOBODY:
         return
     dead = let_go(life)._replace(alive=False)
@@ -206,12 +204,8 @@ def is_restored(era: Era, life: Life, _: int) -> Iterator[Move]:
         return
     seen, life = with_segment(era, life) if to_apply(life) else ((), life)
     life = applied(life, to_apply(life))
-    if era.old:  # RocksDBStore.toggleDbForBulkLoading (2.5.1); the offset is where the changelog ended
-        if era.reopens and has_database(era, life):
-            (puts,), life = flushed(era, life)
-            seen = (*seen, ("reopen", puts))
-        life = life._replace(role=RUNNING, position=end(life.log), remembered=era.remembers)
-        yield Move("restored, runs", seen, life)
+    if era.old:
+        yield restored_up_to_2_5(era, seen, life)
         return
     for _number in range(era.restored_checkpoints):
         words, life = checkpointed(era, life)

@@ -77,6 +77,15 @@ def is_assigned_up_to_2_5(era: Era, life: Life) -> Iterator[Move]:
             yield Move("assigned, runs", seen, after._replace(role=RUNNING, remembered=era.remembers))
 
 
+def restored_up_to_2_5(era: Era, seen: Seen, life: Life) -> Move:
+    """RocksDBStore.toggleDbForBulkLoading (2.0.1, 2.5.1); the offset is where the changelog ended."""
+    if era.reopens and has_database(era, life):
+        (puts,), life = flushed(era, life)
+        seen = (*seen, ("reopen", puts))
+    after = life._replace(role=RUNNING, position=end(life.log), remembered=era.remembers)
+    return Move("restored, runs", seen, after)
+
+
 def _taken_for_restored(seen: Seen, life: Life, *, wiped: bool) -> Iterator[Move]:
     """StoreChangelogReader.restore, AssignedTasks.updateRestored (2.1.1): the thread has completed it before.
 

@@ -188,8 +188,7 @@ class TestRealRuns:
     def test_the_answers(self, spark, tmp_path, capsys, request):
         """`safe-to-restart`, `why` and `coverage` answer from the same input, on the terminal."""
         source = damaged().write(tmp_path / "in")
-        bills = Fleet("shop", "bills")
-        bills.pod("pod-z").holds("0_0", 5)
+        (bills := Fleet("shop", "bills")).pod("pod-z").holds("0_0", 5)
         bills.write(source / "bills")
         asked = ["--input", str(source)]
         assert main(["safe-to-restart", *asked, "--pod", "pod-b", "--max-age", "any"]) == 1
