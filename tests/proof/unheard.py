@@ -11,11 +11,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from agent.contract.events import Confidence
 from tests.proof.classes import BEGIN, Classes, Lives, Script, kind, twins
 from tests.proof.eras import Era
 from tests.proof.figures import MORE_WRITES, Miss, missed
 from tests.proof.life import NOBODY, Life, size
-from tests.proof.play import Lost, Told, Unheard, play
+from tests.proof.play import Lost, Said, Told, Unheard, play
 
 
 @dataclass(frozen=True)
@@ -80,20 +81,23 @@ def judge(era: Era, deaf: Deaf) -> DeafFigures:
             for miss, scripts in found.misses.items():
                 of = own if miss is Miss.FALSE_CERTAINTY else lives
                 if miss in missed(of, said) and miss in missed(twins(era, script, more_writes), said):
-                    scripts += [] if _is_let_pass(era, miss, deaf.how, own) else [(unheard, script)]
+                    scripts += [] if _is_let_pass(era, miss, said) else [(unheard, script)]
     return found
 
 
-def _is_let_pass(era: Era, miss: Miss, how: Lost, lives: Lives) -> bool:
+def _is_let_pass(era: Era, miss: Miss, said: frozenset[Said]) -> bool:
     """Suspected up to 2.5, because of lives that are longer, or not in the model.
 
-    KAFKA-8574 leaves an offset beside an empty store, and takes two processes. 2.0.0 wipes nothing: whether a
-    restoration was cut short, or the task ran before it was killed, cannot be told by who missed it.
+    Whether what was flushed was committed cannot be told by who missed a part of it. KAFKA-8574 leaves an offset beside
+    an empty store, and takes two processes.
     """
-    if not era.old or miss is not Miss.LOUD_BENIGN:
-        return False
-    is_empty = all((x.checkpoint or 0) > 0 and not x.disk for x in lives)
-    return is_empty or (how in (Lost.RESTARTED, Lost.POLLED) and not era.wiped_without_offset)
+    last = {x.detector for x in said if x.at_end and x.confidence == Confidence.SUSPECTED}
+    every = {x.detector for x in said if x.at_end}
+    return (
+        era.old
+        and miss is Miss.LOUD_BENIGN
+        and every == last <= {"skipped-eos-wipe", "resurrected-checkpoint"}
+    )
 
 
 def _chosen(
