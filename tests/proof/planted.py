@@ -13,6 +13,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +56,7 @@ PLANTED: frozenset[Planted] = frozenset({
     ("zombie-state", "tombstones of that time still live"),
 })  # fmt: skip
 """They were found; one that is no longer found shows that the model got blind."""
-WORDS, WRITES, SAMPLED = 7, 1, 60
+WORDS, WRITES, SAMPLED, DRAWS = 7, 1, 60, 4
 
 
 def without(detector: Detector, case: AgentCase) -> Iterator[tuple[Planted, Verdict]]:
@@ -121,13 +122,13 @@ def found_in(era: eras.Era, script: Script, lives: Lives, *, sibling: bool) -> d
     return found
 
 
-def search(era: eras.Era, *, sibling: bool) -> dict[Planted, tuple[Miss, Script]]:
+def search(era: eras.Era, draw: int, *, sibling: bool) -> dict[Planted, tuple[Miss, Script]]:
     """Give the planted conditions that classes of an era show to be wrong, each with one of them."""
     classes, more = Classes(era, WRITES), Classes(era, WRITES + MORE_WRITES)
     by_kind: dict[str, list[tuple[Script, Lives]]] = {}
     for script, lives in classes.up_to(WORDS):
         by_kind.setdefault(kind(lives), []).append((script, lives))
-    dice, found = random.Random(era.name), {}
+    dice, found = random.Random(f"{era.name}{draw}"), {}
     for some in by_kind.values():
         for script, lives in dice.sample(some, min(SAMPLED, len(some))):
             for planted, miss in found_in(era, script, lives, sibling=sibling).items():
@@ -139,11 +140,11 @@ def search(era: eras.Era, *, sibling: bool) -> dict[Planted, tuple[Miss, Script]
 
 
 def main() -> int:
-    """Search the eras, with and without a sibling task, until all of `PLANTED` are found, and print what was."""
+    """Draw classes of the eras, with and without a sibling task, until all of `PLANTED` are found; print what was."""
     found: dict[Planted, Miss] = {}
-    for era in eras.ERAS:
+    for draw, era in product(range(DRAWS), eras.ERAS):
         for sibling in (False, True) if PLANTED - set(found) else ():
-            for planted, (miss, script) in search(era, sibling=sibling).items():
+            for planted, (miss, script) in search(era, draw, sibling=sibling).items():
                 if planted not in found:
                     found[planted] = miss
                     words = ", ".join(" ".join(str(part) for part in word) for word in script)
