@@ -23,10 +23,9 @@ def note_bulk_load(store: Store) -> None:
     session = store.session
     if session is None:
         return
-    opened_us = [
-        x.reopened_us[-1] if x.bulk_loading and x.reopened_us else 0 for x in store.databases.values()
-    ]
-    since_us = max(opened_us) if all(opened_us) and opened_us else 0
+    databases = store.databases.values()
+    is_loading = all(x.bulk_loading and x.reopened_us for x in databases)
+    since_us = max((x.reopened_us[-1] for x in databases), default=0) if is_loading else 0
     if since_us != session.bulk_load_us:
         session.bulk_load_us, session.bulk_load_commits = since_us, ()
 
@@ -34,11 +33,12 @@ def note_bulk_load(store: Store) -> None:
 def note_commit(task: Task, fact: CheckpointFact) -> None:
     """Count a checkpoint for every store that is open for a restoration.
 
-    The wipe of another store of the task writes what the opening read, or less: that is no commit.
+    The wipe of another store of the task writes what the opening read, or less: that is no commit. Up to 2.5.0 new
+    segments of a standby are opened in that mode, too, and nothing ends it: it commits on (getWriteBatches, 2.1.1).
     """
     for store in task.stores.values():
         session = store.session
-        if session is None or not 0 < session.bulk_load_us <= fact.written_us:
+        if session is None or store.segmented or not 0 < session.bulk_load_us <= fact.written_us:
             continue
         counted = session.bulk_load_commits
         is_apart = not counted or fact.written_us - counted[-1] >= APART_US

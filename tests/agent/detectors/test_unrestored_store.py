@@ -208,6 +208,14 @@ def test_what_was_not_restored_stays_missing():
     assert run.only(ID).status is Status.RESOLVED
 
 
+def test_a_standby_goes_on_in_the_mode_of_bulk_loading():
+    """Up to 2.5.0 new segments of a windowed standby are opened so for good: it commits, and lacks nothing."""
+    run = Scenario("2.1.1", ALOS, 1, stores={"s": WINDOWED})
+    play(run, "start, opens, 0.1 s, puts 1000, reopens s bulk_loading=True")
+    commits(run, 5)
+    assert play(run, "60 s").findings(ID) == []
+
+
 @pytest.mark.parametrize("times", [1, 2])
 @pytest.mark.twin_of(ID, "a revocation and a close write fewer commits")
 def test_a_close_in_the_middle_of_a_restoration(times):
