@@ -124,11 +124,13 @@ def has_database(era: Era, life: Life) -> bool:
 def with_segment(era: Era, life: Life) -> tuple[tuple[Word, ...], Life]:
     """AbstractSegments.getOrCreateSegmentIfLive (2.5.1 to 3.9.0): the first record makes a database.
 
-    getWriteBatches (2.1.1, 2.5.1): a restoration opens it again at once, for bulk loading.
+    getWriteBatches (2.1.1, 2.5.1): a restoration opens it again at once, for bulk loading; so does a standby up to
+    2.5.0, for which that mode never ends.
     """
     if not era.windowed or life.segment:
         return (), life
-    reopened: tuple[Word, ...] = (("reopen", 0),) if era.reopens and life.role == RESTORING else ()
+    loads = era.reopens and (life.role == RESTORING or (life.role == STANDBY and era.loads_standbys))
+    reopened: tuple[Word, ...] = (("reopen", 0),) if loads else ()
     return (("segment",), *reopened), life._replace(segment=True)
 
 

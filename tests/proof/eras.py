@@ -44,6 +44,11 @@ class Era:
         """A restoration reopens its store; in 2.0 not the segments of a windowed one (RocksDBSegmentedBytesStore)."""
         return self.old and not (self.windowed and Release.parse(self.release) < (2, 1))
 
+    @property
+    def loads_standbys(self) -> bool:
+        """A new segment of a standby is reopened, too (AbstractRocksDBSegmentedBytesStore.getWriteBatches)."""
+        return Release.parse(self.release) < (2, 5, 1)
+
     @cached_property
     def opens_twice(self) -> bool:
         """A new store with timestamps is opened twice."""
