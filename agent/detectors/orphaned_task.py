@@ -106,14 +106,15 @@ def _free(case: TaskCase) -> Iterator[Free]:
 def _only_the_pass_opened(application: Application, task: Task) -> bool:
     """Return whether this process opened the stores exactly once: in its start-up pass, and for no assignment since.
 
-    An assignment takes the lock over and gives it back. A process whose start was not seen proves nothing.
+    An assignment takes the lock over and gives it back; what this process has made was opened for one. A process whose
+    start was not seen proves nothing.
     """
     life = application.life
     if life is None:
         return False
     since_us = life.started_us - SEEN_LATE_US
     opened = {
-        sum(at_us >= since_us for at_us in (database.born_us, *database.reopened_us))
+        sum(at_us >= since_us for at_us in database.reopened_us) if database.born_us < since_us else 0
         for store in task.stores.values()
         for database in store.databases.values()
         if database.all_reopens

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from agent.contract.events import Affected, Level
@@ -26,6 +27,7 @@ def unassigned(release: str = "4.3.0", *, delay: int | None = 10_000, **more: An
     return play(run, f"start, {'startup_pass,' * run.habits.startup_pass} 3 s, opens, 2 s")
 
 
+DELAY_10_S = partial(Scenario, "4.3.0", told={"state_cleanup_delay_ms": 10_000})
 CLEANED = "12 s, deletes 0_1, 120 s"
 
 
@@ -46,6 +48,12 @@ CLEANED = "12 s, deletes 0_1, 120 s"
     ("a restoration holds the cleaner up", life("puts 500, flushes, 100 s", unassigned), INFO),
     # 4.3.0 as well: an assignment takes the lock over from the start-up pass and gives it back
     ("it moved away", life("opens 0_1, 2 s, closes 0_1 99, 100 s", unassigned), INFO),
+    # nor has the pass opened what this process has made
+    (
+        "this process has made it, and it moved away",
+        life("start, opens, puts 0_0 100, opens 0_1, puts 0_1 100, 2 s, closes 0_1 99, 100 s", DELAY_10_S),
+        INFO,
+    ),
     ("it is opened", life("100 s, opens 0_1, 2 s", unassigned), f"{WARNING} resolved"),
     (
         "its process ended",
