@@ -15,7 +15,10 @@ MANY_OFFSETS = 10_000
 
 @dataclass(frozen=True)
 class Era:
-    """One release under one guarantee, with or without transactional stores; and the kind of its store."""
+    """One release under one guarantee, with or without transactional stores; and the kind of its store.
+
+    `segments`: how many a windowed store makes at most.
+    """
 
     name: str
     release: str
@@ -23,6 +26,7 @@ class Era:
     transactional: bool = False
     windowed: bool = False
     versioned: bool = False
+    segments: int = 1
 
     @cached_property
     def _profile(self) -> Profile:
@@ -100,6 +104,11 @@ class Era:
         return self._holds(Fact.OFFSETS_IN_STORE)
 
     @cached_property
+    def oldest_answers(self) -> bool:
+        """The oldest segment with an offset answers for its store; later the newest one."""
+        return self._holds(Fact.OLDEST_SEGMENT_OFFSET)
+
+    @cached_property
     def status(self) -> bool:
         """Stores say whether they were closed."""
         return self._holds(Fact.STATUS_MARKER)
@@ -162,6 +171,11 @@ class Era:
         return Release.parse(self.release) >= (2, 8)
 
     @cached_property
+    def keeps_locks(self) -> bool:
+        """The start-up pass keeps the lock of what it opened until a task is assigned (KAFKA-20663)."""
+        return self._holds(Fact.STARTUP_LOCK_KEPT)
+
+    @cached_property
     def hasty_cleaner(self) -> bool:
         """The cleaner judges a directory by the age of its creation (KAFKA-20805)."""
         return self._holds(Fact.CLEANER_SEES_CREATION_TIME)
@@ -186,20 +200,26 @@ ALOS_2_4 = Era("at-least-once 2.4", "2.4.1", eos=False)
 ALOS_2_5 = Era("at-least-once 2.5", "2.5.1", eos=False)
 ALOS_3_8 = Era("at-least-once 3.8 to 4.2", "3.9.2", eos=False)
 ALOS_2_6 = Era("at-least-once 2.7 to 3.4", "3.4.1", eos=False)
-EOS_4_3 = Era("exactly-once 4.3", "4.3.1", eos=True)
+EOS_4_3 = Era("exactly-once 4.3.1", "4.3.1", eos=True)
+EOS_4_3_0 = Era("exactly-once 4.3.0", "4.3.0", eos=True)
+ALOS_4_3_0 = Era("at-least-once 4.3.0", "4.3.0", eos=False)
 EOS_4_4 = Era("exactly-once 4.4", "4.4.0", eos=True)
 EOS_4_4_T = Era("exactly-once 4.4, transactional", "4.4.0", eos=True, transactional=True)
-ALOS_4_3 = Era("at-least-once 4.3", "4.3.1", eos=False)
+ALOS_4_3 = Era("at-least-once 4.3.1", "4.3.1", eos=False)
 ALOS_4_4 = Era("at-least-once 4.4", "4.4.0", eos=False)
 ALOS_4_4_T = Era("at-least-once 4.4, transactional", "4.4.0", eos=False, transactional=True)
 
 ERAS = (
     EOS_3_8, EOS_3_6_2, EOS_2_6_2, EOS_4_2_2, EOS_2_6_0, ALOS_3_8, ALOS_2_6, EOS_4_3, EOS_4_4, EOS_4_4_T, ALOS_4_3,
     ALOS_4_4, ALOS_4_4_T, EOS_2_5, EOS_2_5_0, ALOS_2_5, EOS_2_4, ALOS_2_4, EOS_2_3, ALOS_2_3, EOS_2_1, ALOS_2_1,
-    EOS_2_0_1, EOS_2_0_0, ALOS_2_0,
+    EOS_2_0_1, EOS_2_0_0, ALOS_2_0, EOS_4_3_0, ALOS_4_3_0,
 )  # fmt: skip
 WINDOWED = tuple(replace(x, name=f"{x.name}, windowed", windowed=True) for x in ERAS)
 """The same with a windowed store of one segment."""
+SEGMENTED = tuple(
+    replace(x, name=f"{x.name}, two segments", windowed=True, segments=2) for x in ERAS if x.in_store
+)
+"""With two segments, each with an offset of its own (4.3 and later)."""
 VERSIONED = tuple(
     replace(x, name=f"{x.name}, versioned", versioned=True)
     for x in ERAS

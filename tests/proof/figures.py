@@ -16,7 +16,7 @@ from agent.judging.base import Detector
 from agent.quantities.verdicts import comes_with, gave_back
 from tests.proof.classes import Classes, Lives, Script, kind, twins
 from tests.proof.eras import Era
-from tests.proof.life import DAMAGED, UNKNOWN
+from tests.proof.life import DAMAGED, FEW, UNKNOWN
 from tests.proof.play import Said, Told, play
 
 MORE_WRITES = 2
@@ -27,6 +27,10 @@ PARTLY_RESTORED = re.compile("rm-open-(segment-)?(flush-|long-)*ckpt")
 """A wiped store claims an offset before it says that it was restored."""
 PUTS = ("flush", "shut", "ckpt")
 """Words that end with the puts that reached the disk; up to 4.2."""
+
+
+IN_STORE = ("flush", "behind", "cut", "shut")
+"""The same from 4.3 on: puts before the offset, the offset, puts after it; of a second segment, too."""
 
 
 class Miss(StrEnum):
@@ -148,6 +152,8 @@ def let_pass(era: Era, miss: Miss, script: Script) -> bool:
     closed dirty in a process that lives on, and comes back as a standby, like one that was closed in order. KAFKA-7672:
     what ends a restoring task writes up to three checkpoints, too, and a marker may be all that was not restored; a new
     store that is wiped and not restored may be a standby's; and a windowed one may be restored without a reopen (2.0).
+    4.3.0: the start-up pass keeps the lock of a task that nobody was given so far. Two segments: commits take sequence
+    numbers, too, and a restoration puts records again, so as many puts as offsets prove little: `lost-segment` warns.
     A task whose records were never sent is damaged by that wipe, too, and no other life of so few writes has its
     offset; `data-beyond-changelog` says so where the entries alone are too many.
     """
@@ -164,13 +170,23 @@ def let_pass(era: Era, miss: Miss, script: Script) -> bool:
     if era.old and miss in quiet:
         came_back = era.remembers and _is_taken_for_restored_in_silence(era, script)
         return not _claims(script) or "shut-open" in names or came_back
+    if miss is Miss.LOUD_BENIGN and era.in_store:
+        locked = era.keeps_locks and script[-1][0] == "pass"
+        return locked or (era.segments > 1 and _all_may_be_on_disk(script))
     if miss is Miss.LOUD_BENIGN and "delck-ckpt" in names:
-        return era.eos and era.kept_at_resume and not era.in_store
+        return era.eos and era.kept_at_resume
     if not era.stale_recorder:
         return False
     if miss is Miss.LOUD_BENIGN and "shut-rm-" in names:
         return _may_lack_what_was_wiped(script)
     return miss in quiet and PARTLY_RESTORED.search(names) is not None and _lacks_little(script)
+
+
+def _all_may_be_on_disk(script: Script) -> bool:
+    """There are as many puts as the highest offset says, or few less: markers take offsets; 4.3 and later."""
+    amounts = [word[n : n + 3] for word in script if word[0] in IN_STORE for n in range(1, len(word), 3)]
+    highest = max((offset for _, offset, _ in amounts if offset is not None), default=-1)
+    return sum(before + late for before, _, late in amounts) > highest - FEW
 
 
 def _claims(script: Script) -> list[int]:

@@ -9,6 +9,8 @@ COMMITTED, ABORTED, OPEN, UNSENT, MARKER = "committed", "aborted", "open", "unse
 """Kinds of a block of records: OPEN = of a transaction that runs, or not acknowledged; UNSENT = in the store only."""
 
 NOBODY, RESTORING, RUNNING, STANDBY, SUSPENDED = "nobody", "restoring", "running", "standby", "suspended"
+LEAKED = "leaked"
+"""A start-up pass has left a segment open: the process can't open the task."""
 UNKNOWN = -4
 """OffsetCheckpoint.OFFSET_UNKNOWN, 2.6.0 and later."""
 GONE, GONE_ALONE = -5, -6
@@ -24,14 +26,30 @@ Word = tuple
 
 
 class Block(NamedTuple):
-    """Records of the changelog that are written, committed or lost together; `each` = offsets that one takes.
+    """Records of the changelog that are written, committed or lost together.
 
-    Two where each is a transaction of its own: its marker takes one, too.
+    Args of the tuple:
+        kind: What became of them.
+        records: How many.
+        each: Offsets that one takes; two where each is a transaction of its own: its marker takes one, too.
+        window: The segment that takes them: 0 = the first one, 1 = the next.
     """
 
     kind: str
     records: int
     each: int = 1
+    window: int = 0
+
+
+class Part(NamedTuple):
+    """A segment behind the newest one: as in `Life`."""
+
+    disk: frozenset[int] = frozenset()
+    memory: frozenset[int] = frozenset()
+    checkpoint: int | None = None
+    offset: int | None = None
+    late: frozenset[int] = frozenset()
+    status: int | None = None
 
 
 class Life(NamedTuple):
@@ -56,7 +74,10 @@ class Life(NamedTuple):
         late: 4.3+: blocks of the memtable that were put after it.
         status: 4.3+: 1 = a reopening finds the store open, 0 = closed, None = not told.
         buffer: Transactional stores: blocks that wait for their commit.
-        segment: Windowed stores: whether the segment exists.
+        segment: Windowed stores: whether a segment exists; what is said of disk and memory is said of the newest one.
+        window: Which one that is.
+        older: The segment behind it; None = there is none.
+        locked: 4.3.0: the start-up pass keeps the task's lock.
         opened: Up to 2.5: the offset with which a task was opened.
         forgot: Up to 2.5: a task was resumed that has not written since it was opened: what it restored is not known.
         remembered: Up to 2.1: the process has restored this task before.
@@ -80,6 +101,9 @@ class Life(NamedTuple):
     status: int | None = None
     buffer: frozenset[int] = frozenset()
     segment: bool = False
+    window: int = 0
+    older: Part | None = None
+    locked: bool = False
     opened: int = -1
     forgot: bool = False
     remembered: bool = False
@@ -102,7 +126,7 @@ NONE: frozenset[int] = frozenset()
 def lasts(log: tuple[Block, ...]) -> list[int]:
     """Give the last offset of each block; that of an unsent one is the one before it."""
     found, end = [], -1
-    for kind, records, each in log:
+    for kind, records, each, _ in log:
         end += 0 if kind == UNSENT else records * each
         found.append(end)
     return found
@@ -110,7 +134,7 @@ def lasts(log: tuple[Block, ...]) -> list[int]:
 
 def end(log: tuple[Block, ...]) -> int:
     """Give the last offset."""
-    return sum(records * each for kind, records, each in log if kind != UNSENT) - 1
+    return sum(records * each for kind, records, each, _ in log if kind != UNSENT) - 1
 
 
 def of(life: Life, *kinds: str) -> frozenset[int]:
@@ -123,9 +147,15 @@ def size(life: Life, blocks: Iterable[int]) -> int:
     return sum(life.log[number].records for number in blocks)
 
 
+def newest_window(life: Life) -> int:
+    """Give the newest window of which the changelog has records."""
+    return max((block.window for block in life.log), default=0)
+
+
 def written(life: Life, records: int, kind: str, *, marker: bool = False) -> Life:
-    """Append records."""
-    return life._replace(log=(*life.log, Block(kind, records), *([Block(MARKER, 1)] if marker else [])))
+    """Append records of the newest window."""
+    block = Block(kind, records, window=newest_window(life))
+    return life._replace(log=(*life.log, block, *([Block(MARKER, 1)] if marker else [])))
 
 
 def resolved(life: Life, kind: str, *, marker: bool) -> Life:
@@ -155,13 +185,33 @@ def to_apply(life: Life) -> list[int]:
 
 
 def applied(life: Life, blocks: Iterable[int]) -> Life:
-    """Put blocks of the changelog into the memtable."""
+    """Put blocks of the changelog into the memtables."""
     chosen = frozenset(blocks)
     if not chosen:
         return life
     ends = lasts(life.log)
-    position = max(ends[x] for x in chosen)
-    return life._replace(memory=life.memory | chosen, late=life.late | chosen, position=position)
+    return put(life, chosen)._replace(position=max(ends[x] for x in chosen))
+
+
+def put(life: Life, blocks: frozenset[int]) -> Life:
+    """Put blocks into the memtables of their segments, behind what is there."""
+    if life.older is not None:
+        old = of_window(life, blocks, 1 - life.window)
+        older = life.older._replace(memory=life.older.memory | old, late=life.older.late | old)
+        life, blocks = life._replace(older=older), blocks - old
+    return life._replace(memory=life.memory | blocks, late=life.late | blocks)
+
+
+def of_window(life: Life, blocks: frozenset[int], window: int) -> frozenset[int]:
+    """Choose the blocks of one segment."""
+    return frozenset([x for x in blocks if life.log[x].window == window])
+
+
+def turned(life: Life) -> Life:
+    """Have the fields of a life speak of its other segment."""
+    assert life.older is not None
+    part = Part(life.disk, life.memory, life.checkpoint, life.offset, life.late, life.status)
+    return life._replace(older=part, **life.older._asdict())
 
 
 # -- the truth --------------------------------------------------------------------------------------------
@@ -174,7 +224,7 @@ def told(life: Life, *truth: str) -> Life:
 
 def uncommitted(life: Life) -> frozenset[int]:
     """List blocks on disk that were never committed."""
-    return life.disk & of(life, ABORTED, UNSENT)
+    return (life.disk | (life.older.disk if life.older else NONE)) & of(life, ABORTED, UNSENT)
 
 
 def beyond(life: Life) -> frozenset[int]:
@@ -186,7 +236,7 @@ def beyond(life: Life) -> frozenset[int]:
 def missing(life: Life) -> frozenset[int]:
     """List committed blocks up to the position that the store does not hold."""
     ends = lasts(life.log)
-    held = life.disk | life.memory
+    held = life.disk | life.memory | (life.older.disk | life.older.memory if life.older else NONE)
     return frozenset(x for x in of(life, COMMITTED) if ends[x] <= life.position and x not in held)
 
 

@@ -42,6 +42,7 @@ PLANTED: frozenset[Planted] = frozenset({
     ("frozen-checkpoint", "at most 10,000 records were flushed since"),
     ("frozen-checkpoint", "fewer than five commits were missed"),
     ("interrupted-wipe", CERTAIN),
+    ("lost-segment", CERTAIN),
     ("offset-beyond-durable", CERTAIN),
     ("premature-cleanup", "exactly-once wipes a task right after its close"),
     ("premature-cleanup", "the cleaner waited for its delay"),
@@ -50,6 +51,7 @@ PLANTED: frozenset[Planted] = frozenset({
     ("skipped-eos-wipe", CERTAIN),
     ("stale-eos-checkpoint", "nothing was flushed beyond the checkpoint"),
     ("stale-eos-checkpoint", CERTAIN),
+    ("stale-segment-offset", "the oldest segment is hardly behind the newest"),
     ("store-shrank", CERTAIN),
     ("torn-store", "a deletion may go on"),
     ("unrestored-store", CERTAIN),
@@ -57,6 +59,8 @@ PLANTED: frozenset[Planted] = frozenset({
 })  # fmt: skip
 """They were found; one that is no longer found shows that the model got blind."""
 WORDS, WRITES, SAMPLED, DRAWS = 7, 1, 60, 4
+OF_SEGMENTS = 9, 2
+"""Words and writes where there are two segments: each has to be made, and takes records of its own."""
 
 
 def without(detector: Detector, case: AgentCase) -> Iterator[tuple[Planted, Verdict]]:
@@ -124,9 +128,10 @@ def found_in(era: eras.Era, script: Script, lives: Lives, *, sibling: bool) -> d
 
 def search(era: eras.Era, draw: int, *, sibling: bool) -> dict[Planted, tuple[Miss, Script]]:
     """Give the planted conditions that classes of an era show to be wrong, each with one of them."""
-    classes, more = Classes(era, WRITES), Classes(era, WRITES + MORE_WRITES)
+    words, writes = OF_SEGMENTS if era.segments > 1 else (WORDS, WRITES)
+    classes, more = Classes(era, writes), Classes(era, writes + MORE_WRITES)
     by_kind: dict[str, list[tuple[Script, Lives]]] = {}
-    for script, lives in classes.up_to(WORDS):
+    for script, lives in classes.up_to(words):
         by_kind.setdefault(kind(lives), []).append((script, lives))
     dice, found = random.Random(f"{era.name}{draw}"), {}
     for some in by_kind.values():
@@ -142,7 +147,8 @@ def search(era: eras.Era, draw: int, *, sibling: bool) -> dict[Planted, tuple[Mi
 def main() -> int:
     """Draw classes of the eras, with and without a sibling task, until all of `PLANTED` are found; print what was."""
     found: dict[Planted, Miss] = {}
-    for draw, era in product(range(DRAWS), eras.ERAS):
+    two_segments = [x for x in eras.SEGMENTED if not x.eos]
+    for draw, era in product(range(DRAWS), (*eras.ERAS, *two_segments)):
         for sibling in (False, True) if PLANTED - set(found) else ():
             for planted, (miss, script) in search(era, draw, sibling=sibling).items():
                 if planted not in found:

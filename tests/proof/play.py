@@ -19,6 +19,7 @@ from tests.support.scenario import KEY_VALUE, TIMESTAMPED, WINDOWED, App, Scenar
 from tests.support.scenario_database import SimDatabase
 
 TASK, SIBLING = "0_0", "0_1"
+SEGMENTS = (0, 60_000)
 CHANGELOG = "app-s-changelog-0"
 
 
@@ -241,7 +242,7 @@ class Stage:
         self.before = word[0]
 
     def _databases(self) -> list[SimDatabase]:
-        return list(self.run.task(TASK).databases.values())
+        return [x for _, x in sorted(self.run.task(TASK).databases.items())]
 
     def _start(self) -> None:
         self.app = self.run.start()
@@ -258,8 +259,8 @@ class Stage:
     def _open(self, _deletes: bool = False) -> None:
         self.app.opens(TASK)
 
-    def _segment(self) -> None:
-        self.app.puts(TASK, 0)
+    def _segment(self, window: int) -> None:
+        self.app.puts(TASK, 0, segment=SEGMENTS[window])
 
     def _wipe(self) -> None:
         self.app.wipes(TASK)
@@ -271,21 +272,42 @@ class Stage:
     def _pass(self, offset: int | None) -> None:
         for database in self._databases():
             self.app._open_database(database)
-        self._puts(offset=offset)
+            self._puts(offset=offset, into=database)
         for database in self._databases():
             database.put_status(0)
             database.close()
 
     def _refused(self) -> None:
-        for database in self._databases():
-            database.refuse()
+        self._databases()[0].refuse()
+
+    def _leaks(self) -> None:
+        """The older segment stays open, the newer one is refused: the task can't be opened."""
+        older, newer = self._databases()
+        self.app._open_database(older)
+        newer.refuse()
+        self.app.held.add(TASK)
 
     def _flush(self, *amounts: int | None) -> None:
         self._puts(*amounts)
-        self.app.flushes(TASK)
+        self._databases()[-1].flush()
+
+    def _behind(self, *amounts: int | None) -> None:
+        """The older of two segments is flushed."""
+        older = self._databases()[0]
+        self._puts(*amounts, into=older)
+        older.flush()
+
+    def _cut(self, *amounts: int | None) -> None:
+        """The older of two segments is closed."""
+        older = self._databases()[0]
+        self._puts(*amounts, into=older)
+        older.put_status(0)
+        older.close()
 
     def _shut(self, *amounts: int | None) -> None:
-        self._puts(*amounts)
+        if amounts[3:]:
+            self._puts(*amounts[3:], into=self._databases()[0])
+        self._puts(*amounts[:3])
         for database in self._databases():
             database.put_status(0)  # 4.3 and later
         self.app._close_stores(TASK)
@@ -334,17 +356,26 @@ class Stage:
     def _long(self) -> None:
         self.run.wait(LONG_S)
 
-    def _puts(self, puts: int | None = 0, offset: int | None = None, late: int | None = 0) -> None:
+    def _puts(
+        self,
+        puts: int | None = 0,
+        offset: int | None = None,
+        late: int | None = 0,
+        *,
+        into: SimDatabase | None = None,
+    ) -> None:
         """Put records: those before the offset, the offset (4.3 and later), those after it."""
+        database = into or next(iter(self._databases()[::-1]), None)
+        if database is None:
+            return
         if puts:
-            self.app.puts(TASK, puts * self.puts_per_record)
+            database.put(puts * self.puts_per_record)
         if offset is not None:
-            for database in self._databases():
-                if offset != GONE:
-                    database.put_offset(CHANGELOG, offset)
-                    database.put_position()
-                if offset in (GONE, GONE_ALONE):
-                    database.drop_offset(CHANGELOG)
-                    database.put_position()
+            if offset != GONE:
+                database.put_offset(CHANGELOG, offset)
+                database.put_position()
+            if offset in (GONE, GONE_ALONE):
+                database.drop_offset(CHANGELOG)
+                database.put_position()
         if late:
-            self.app.puts(TASK, late * self.puts_per_record)
+            database.put(late * self.puts_per_record)

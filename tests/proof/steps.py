@@ -7,9 +7,11 @@ era. A step that an agent cannot see has no words.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 
 from tests.proof.disk import (
     OPENED,
+    answer,
     checkpointed,
     committed,
     emptied,
@@ -18,17 +20,19 @@ from tests.proof.disk import (
     has_database,
     is_due,
     is_refused,
-    is_trusted,
+    leaks,
     let_go,
     marked_corrupted,
     shut,
-    with_segment,
+    shut_first,
+    with_segments,
+    would_lose,
 )
 from tests.proof.eras import MANY_OFFSETS, Era
 from tests.proof.life import (
-    ABORTED,
     COMMITTED,
     EXPOSED,
+    LEAKED,
     NOBODY,
     OPEN,
     RESTORING,
@@ -36,7 +40,6 @@ from tests.proof.life import (
     STANDBY,
     SUSPENDED,
     UNKNOWN,
-    UNSENT,
     Block,
     Life,
     Move,
@@ -44,16 +47,18 @@ from tests.proof.life import (
     applied,
     beyond,
     end,
+    newest_window,
     of,
+    put,
     resolved,
     size,
     to_apply,
     told,
     trusted,
-    unsent,
+    turned,
     writes,
-    written,
 )
+from tests.proof.steps_of_mishaps import is_corrupted, is_killed, is_lost
 from tests.proof.steps_of_others import RECORDS, other_pod_groups, other_pod_writes
 from tests.proof.steps_up_to_2_5 import (
     is_assigned_up_to_2_5,
@@ -75,11 +80,12 @@ def applies(era: Era, life: Life, _: int) -> Iterator[Move]:
     if life.role not in (RESTORING, STANDBY) or life.paused:
         return
     todo = to_apply(life)
-    seen, made = with_segment(era, life)
-    made = made._replace(recorded=None) if era.old and life.role == STANDBY else made
+    life = life._replace(recorded=None) if era.old and life.role == STANDBY else life
     if len(todo) > 1:
+        seen, made = with_segments(era, life, todo[:1])
         yield Move("restores some", seen, applied(made, todo[:1]))
     if todo:
+        seen, made = with_segments(era, life, todo)
         yield Move("restores all", seen, applied(made, todo))
 
 
@@ -87,17 +93,15 @@ def processes(era: Era, life: Life, most: int) -> Iterator[Move]:
     """StoreChangeLogger and RecordCollectorImpl.send: into the store, or its buffer, and towards the changelog."""
     if life.role != RUNNING or writes(life) >= most:
         return
-    for word, records in RECORDS.items():
-        after = written(life, records, OPEN)
-        new = {len(life.log)}
-        after = after._replace(position=end(after.log))
-        if era.transactional:
-            after = after._replace(buffer=life.buffer | new)
-        else:
-            after = after._replace(memory=life.memory | new, late=life.late | new)
+    new, newest = frozenset({len(life.log)}), newest_window(life)
+    for (word, records), window in product(RECORDS.items(), range(era.segments)):
+        after = life._replace(log=(*life.log, Block(OPEN, records, window=window)))
+        seen, after = with_segments(era, after._replace(position=end(after.log)), new)
+        after = after._replace(buffer=life.buffer | new) if era.transactional else put(after, new)
         if era.old:
             after = after._replace(recorded=after.position)
-        yield Move(f"processes {word} records", *with_segment(era, after))
+        which = "" if window == newest else " of the next window" if window else " that are late"
+        yield Move(f"processes {word} records{which}", seen, after)
 
 
 def starts(era: Era, life: Life, _: int) -> Iterator[Move]:
@@ -107,47 +111,39 @@ def starts(era: Era, life: Life, _: int) -> Iterator[Move]:
     """
     if life.alive:
         if life.role == NOBODY:
-            yield Move("the process ends", (("exit",),), life._replace(alive=False))
-            yield Move("SIGKILL", (("kill",),), life._replace(alive=False))
+            dead = life._replace(alive=False, locked=False)
+            yield Move("the process ends", (("exit",),), dead)
+            yield Move("SIGKILL", (("kill",),), dead)
         return
     life = life._replace(alive=True, remembered=False)
     if not era.in_store or not has_database(era, life):
         yield Move("a process starts", (("start",),), life)
+    elif leaks(era, life):
+        words = (("start",), ("leaks",))
+        yield Move(
+            "a process starts; a segment was not closed", words, told(life, EXPOSED)._replace(role=LEAKED)
+        )
     elif is_refused(era, life):
         yield Move("a process starts; its store was not closed", (("start",), ("refused",)), life)
     else:
-        corrupted = era.eos and life.checkpoint is None  # the pass asks as if stores were not transactional
+        offset = answer(era, life)
+        corrupted = era.eos and offset is None  # the pass asks as if stores were not transactional
         if not corrupted:
-            offset = UNKNOWN if life.checkpoint is None else life.checkpoint
-            life = committed(era, life, offset)
+            life = committed(era, life, UNKNOWN if offset is None else offset)
         (word,), after = shut(era, life)
+        after = after._replace(locked=era.keeps_locks)
         yield Move("a process starts, passes over the stores", (("start",), ("pass", word[2])), after)
-
-
-def is_killed(era: Era, life: Life, _: int) -> Iterator[Move]:
-    """SIGKILL, of a frozen process, too. The coordinator aborts what was sent; what was not sent never comes there."""
-    if life.role == NOBODY:
-        return
-    dead = let_go(life)._replace(alive=False)
-    kinds = [ABORTED, UNSENT] if era.eos else [COMMITTED, UNSENT]
-    if era.eos and era.transactional:
-        kinds.append(COMMITTED)  # the transaction was, the store was not
-    for kind in kinds if of(life, OPEN) else [COMMITTED]:
-        after = resolved(dead, kind, marker=era.eos and kind != UNSENT)
-        if era.eos and is_trusted(era, after):
-            after = told(after, EXPOSED)
-        name = "SIGKILL" if not of(life, OPEN) else f"SIGKILL; its records: {kind}"
-        yield Move(name, (("kill",),), after)
-        if era.eos and kind == ABORTED:
-            yield Move(f"frozen, {name}", (("long",), ("kill",)), after)
 
 
 def is_cleaned(era: Era, life: Life, _: int) -> Iterator[Move]:
     """StateDirectory.cleanRemovedTasks (2.6.0 to 4.4.0), whole or killed on its way (`.checkpoint` goes last).
 
-    4.3.1: at the next tick after a release (KAFKA-20805).
+    4.3.1: at the next tick after a release (KAFKA-20805). 4.3.0: it cannot, where the start-up pass keeps the lock.
     """
     if not life.alive or life.role != NOBODY or not life.directory:
+        return
+    if life.locked:
+        yield Move("the cleaner can't take it", (("age",),), told(life, EXPOSED))
         return
     gone = emptied(life, directory=False)
     yield Move("the cleaner removes it", (("age",), ("rm",)), gone)
@@ -170,8 +166,8 @@ def is_assigned(era: Era, life: Life, _: int) -> Iterator[Move]:
     """
     if not life.alive or life.role != NOBODY:
         return
-    refused = is_refused(era, life)
-    wipes = era.wiped_without_offset and life.store and (refused or life.checkpoint is None)
+    refused, life = is_refused(era, life), life._replace(locked=False)
+    wipes = era.wiped_without_offset and life.store and (refused or answer(era, life) is None)
     if era.old:
         yield from is_assigned_up_to_2_5(era, life)
         return
@@ -188,7 +184,7 @@ def is_assigned(era: Era, life: Life, _: int) -> Iterator[Move]:
             after = emptied(life, directory=True)._replace(role=role)
             yield Move(f"{name}, wiped", (*first, *closed, ("rm",), OPENED), after)
             continue
-        known = life.checkpoint if life.checkpoint is not None and life.checkpoint >= 0 else -1
+        known = max(answer(era, life) or -1, -1)
         after = life._replace(role=role, directory=True, store=True, position=known)
         after = trusted(after, eos=era.eos)
         deletes = era.deleted_at_init and life.checkpoint is not None
@@ -202,7 +198,7 @@ def is_restored(era: Era, life: Life, _: int) -> Iterator[Move]:
     """
     if life.role != RESTORING or life.paused:
         return
-    seen, life = with_segment(era, life) if to_apply(life) else ((), life)
+    seen, life = with_segments(era, life, to_apply(life))
     life = applied(life, to_apply(life))
     if era.old:
         yield restored_up_to_2_5(era, seen, life)
@@ -264,6 +260,9 @@ def flushes(era: Era, life: Life, _: int) -> Iterator[Move]:
         if era.eos and after.role == RUNNING and kept and beyond(after):
             after = told(after, EXPOSED)
         yield Move("flush", (("flush", *amounts),), after)
+    if life.older is not None and life.older.memory:
+        amounts, after = flushed(era, turned(life))
+        yield Move("flush of the older segment", (("behind", *amounts),), turned(after))
 
 
 def rests(era: Era, life: Life, _: int) -> Iterator[Move]:
@@ -292,7 +291,7 @@ def is_closed(era: Era, life: Life, _: int) -> Iterator[Move]:
 
     DefaultStateUpdater.prepareUpdatingTaskForRemoval; a paused one has written at its pause (3.8.0).
     """
-    if life.role == NOBODY or era.old:
+    if life.role in (NOBODY, LEAKED) or era.old:
         return
     life = resolved(life, COMMITTED, marker=era.eos)
     by_updater = era.updater and life.role in (RESTORING, STANDBY)
@@ -301,6 +300,11 @@ def is_closed(era: Era, life: Life, _: int) -> Iterator[Move]:
     closed, gone = shut(era, life)
     yield Move("revoked, closed", first + closed, gone)
     yield Move("stopped", (*first, *closed, ("exit",)), gone._replace(alive=False))
+    if life.older is not None:
+        amounts, cut = shut_first(era, life)
+        cut = let_go(cut)._replace(alive=False)
+        cut = told(cut, EXPOSED) if would_lose(era, cut) else cut
+        yield Move("SIGKILL between the closes of two segments", (*first, ("cut", *amounts), ("kill",)), cut)
     if by_updater:
         again, life = checkpointed(era, life)
         closed, gone = shut(era, life)
@@ -340,55 +344,6 @@ def is_recycled(era: Era, life: Life, _: int) -> Iterator[Move]:
         seen, after = (*seen, ("delck",)), after._replace(checkpoint=None)
     role, name = (RESTORING, "promoted") if life.role == STANDBY else (STANDBY, "becomes a standby")
     yield Move(name, seen, after._replace(role=role, snapshot=0, recorded=None, paused=False))
-
-
-def is_lost(era: Era, life: Life, _: int) -> Iterator[Move]:
-    """TaskManager.handleLostAll, closeTaskDirty (3.8.0, 4.3.1): fenced; under exactly-once the directory is deleted.
-
-    StateManagerUtil.closeStateManager (4.4.0): not that of transactional stores, whose buffer is gone. The coordinator
-    aborts the transaction of a process that is frozen for two minutes. What its producer had not sent is dropped.
-    """
-    if life.role != RUNNING or not era.eos:
-        return
-    for kind in (ABORTED, UNSENT) if of(life, OPEN) else (ABORTED,):
-        ended = unsent(life) if kind == UNSENT else resolved(life, ABORTED, marker=True)
-        closed, after = shut(era, ended)
-        killed = told(after, EXPOSED) if is_trusted(era, after) else after
-        fenced = "fenced" if kind == ABORTED else "fenced, its transaction unsent"
-        for name, seen in {
-            fenced: closed,
-            **({f"frozen, {fenced}": (("long",), *closed)} if of(life, OPEN) else {}),
-        }.items():
-            if era.transactional or era.old:  # closed dirty, and wiped when it is assigned again (2.5.1)
-                yield Move(f"{name}, closed", seen, after)
-                continue
-            yield Move(f"{name}, wiped", (*seen, ("rm",)), emptied(after, directory=False))
-            yield Move(f"{name}, killed before the wipe", (*seen, ("kill",)), killed._replace(alive=False))
-
-
-def is_corrupted(era: Era, life: Life, _: int) -> Iterator[Move]:
-    """TaskManager.closeDirtyAndRevive (3.8.0): a commit timed out; the task is suspended, closed dirty, created again.
-
-    With the state updater its changelogs are not marked before postCommit(true): the present offset is written. Before
-    that the other tasks of the thread are committed, and with them its transaction, unless that times out, too.
-    4.4.0: they are marked, and the offset is deleted; a transaction's buffer is committed with that.
-    RecordCollectorImpl.recordSendError (2.8.0 to 3.9.0): so is a task whose records were not sent in time; its offset
-    is what was acknowledged.
-    """
-    if life.role != RUNNING or not era.eos or era.old:
-        return
-    for kind in (ABORTED, COMMITTED, *((UNSENT,) if era.unsent_corrupts and of(life, OPEN) else ())):
-        after = unsent(life) if kind == UNSENT else resolved(life, kind, marker=True)
-        recorded = after.position if era.stale_recorder else None
-        seen, after = marked_corrupted(era, after)
-        closed, after = shut(era, after)
-        wiped = emptied(after, directory=True)._replace(role=RESTORING, recorded=recorded)
-        yield Move(f"corrupted, its transaction {kind}, wiped", (*seen, *closed, ("rm",), OPENED), wiped)
-        killed = told(after, EXPOSED) if is_trusted(era, after) else after
-        words = (*seen, *closed, ("kill",))
-        yield Move(
-            f"corrupted, its transaction {kind}, killed before the wipe", words, killed._replace(alive=False)
-        )
 
 
 STEPS = (

@@ -27,12 +27,13 @@ from tests.proof.eras import (
     EOS_4_3,
     EOS_4_4,
     EOS_4_4_T,
+    SEGMENTED,
     VERSIONED,
     WINDOWED,
 )
 from tests.proof.figures import Miss, Plan, judge, let_pass
 from tests.proof.life import DAMAGED, EXPOSED
-from tests.proof.play import Told
+from tests.proof.play import Told, play
 
 PLANS = {
     EOS_3_8: Plan(all_words=4, damaged_words=7, most_writes=2, most=60, sampled=10),
@@ -80,6 +81,29 @@ def test_no_class_of_another_store_misses_a_goal(eras, words):
         unsaid = [x for miss, scripts in found.misses.items() for x in scripts if not let_pass(era, miss, x)]
         assert (era.name, found.misses[Miss.FALSE_CERTAINTY], unsaid) == (era.name, [], [])
     assert severe >= 12
+
+
+@pytest.mark.parametrize(
+    "era", [x for x in SEGMENTED if not x.eos and not x.transactional], ids=lambda era: era.name
+)
+def test_no_class_of_two_segments_misses_a_goal(era):
+    """Each takes records, one is flushed, a start goes on from its offset: nine words."""
+    found = judge(era, Told.ALL, Plan(all_words=3, damaged_words=9, most_writes=2, most=12, sampled=12))
+    unsaid = [x for miss, scripts in found.misses.items() for x in scripts if not let_pass(era, miss, x)]
+    assert (found.misses[Miss.FALSE_CERTAINTY], unsaid) == ([], [])
+    assert found.judged["damaged"] == 12
+
+
+def test_a_close_is_cut_between_two_segments():
+    """Exactly-once: the older one was closed with the offset, the newer one holds nothing, and nobody notices."""
+    (era,) = (x for x in SEGMENTED if x.name.startswith(EOS_4_3.name))
+    made = (("start",), ("open", False), ("segment", 0), ("segment", 1))
+    script = (*made, ("cut", 100, 200, 0), ("kill",), ("start",), ("pass", 200), ("open", False))
+    assert kind(Classes(era, 2).along(script)) == "damaged"
+    said = play(era, script, Told.ALL)
+    assert {(x.detector, x.confidence) for x in said if x.level == "damage"} == {
+        ("lost-segment", "suspected")
+    }
 
 
 @pytest.mark.parametrize(
