@@ -13,7 +13,19 @@ from typing import NamedTuple
 
 from tests.proof.disk import is_due
 from tests.proof.eras import MANY_OFFSETS, Era
-from tests.proof.life import COMMITTED, GONE, GONE_ALONE, NOBODY, OPEN, UNKNOWN, Life, Word, lasts, of
+from tests.proof.life import (
+    COMMITTED,
+    GONE,
+    GONE_ALONE,
+    NOBODY,
+    OPEN,
+    UNKNOWN,
+    Life,
+    Word,
+    lasts,
+    newest_window,
+    of,
+)
 from tests.proof.steps import moves
 
 NO_LIMIT = 1_000_000
@@ -24,6 +36,8 @@ class Seen(NamedTuple):
 
     offset: int = -1
     held: bool = False
+    behind: int = -1
+    """The offset of the older of two segments."""
 
 
 def sketch(word: Word, seen: Seen) -> tuple[Word | None, Seen]:
@@ -35,21 +49,20 @@ def sketch(word: Word, seen: Seen) -> tuple[Word | None, Seen]:
             return word, seen._replace(held=True)
         case ("reopen", _) | ("dirty", _) | ("ended", _, _):
             return sketch_up_to_2_5(word, seen)
+        case ("segment", _) | ("behind", *_) | ("cut", *_) | ("shut", _, _, _, _, _, _):
+            return sketch_of_segments(word, seen)
         case ("flush", _):
             return ("flush",), seen
-        case ("flush", puts, offset, late):
-            how, seen = moved(offset, seen)
-            return ("flush", puts + late > 0, how, late > 0), seen
         case ("shut", puts):
             return ("shut", puts > 0), seen._replace(held=False)
-        case ("shut", puts, offset, late):
+        case ("flush" | "shut" as name, puts, offset, late):
             how, seen = moved(offset, seen)
-            return ("shut", puts + late > 0, how, late > 0), seen._replace(held=False)
+            return (name, puts + late > 0, how, late > 0), seen._replace(held=seen.held and name == "flush")
         case ("pass", None):
             return ("refused",), seen
         case ("pass", offset):
             how, seen = moved(offset, seen)
-            return ("pass", how), seen
+            return ("pass", how), seen._replace(behind=seen.offset)
         case ("ckpt", offset, puts):
             how, seen = moved(offset, seen)
             return ("ckpt", how, puts > 0), seen
@@ -67,6 +80,21 @@ def sketch_up_to_2_5(word: Word, seen: Seen) -> tuple[Word, Seen]:
         return (name, puts > 0), seen._replace(held=False)
     how, seen = moved(word[2], seen)
     return (name, puts > 0, how), seen._replace(held=False)
+
+
+def sketch_of_segments(word: Word, seen: Seen) -> tuple[Word, Seen]:
+    """Give the meaning of what one of two segments does, or both."""
+    if word[0] == "segment":
+        return word, seen._replace(behind=-1) if word[1] == 0 else seen._replace(
+            offset=-1, behind=seen.offset
+        )
+    puts, offset, late = word[-3:]
+    how, other = moved(offset, seen._replace(offset=seen.behind))
+    meaning, seen = (puts + late > 0, how, late > 0), seen._replace(behind=other.offset)
+    if word[0] == "shut":
+        newest, seen = sketch(word[:4], seen)
+        return (*(newest or ()), *meaning), seen
+    return (word[0], *meaning), seen
 
 
 def moved(offset: int | None, seen: Seen) -> tuple[str, Seen]:
@@ -143,7 +171,19 @@ def _key(era: Era, at: int, life: Life, seen: Seen) -> tuple[object, ...]:
         min(sum([ends[x] <= seen.offset for x in committed]), 2), (step > 0) - (step < 0),
         step > MANY_OFFSETS, life.position < 0, any(life.log[x].records > MANY_OFFSETS for x in todo),
         _step(life.offset, seen.offset), life.offset == life.position, bool(life.late), bool(life.buffer), life.status,
+        life.segment, life.window, life.locked, newest_window(life), _key_of_older(life, seen),
+        tuple(life.log[x].window for x in todo[:3]), frozenset(life.log[x].window for x in of(life, OPEN)),
+        frozenset(life.log[x].window for x in life.buffer),
     )  # fmt: skip
+
+
+def _key_of_older(life: Life, seen: Seen) -> tuple[object, ...] | None:
+    """Tell lives apart by the older of two segments."""
+    if life.older is None:
+        return None
+    _, memory, checkpoint, offset, late, status = life.older
+    known = checkpoint is None or (checkpoint >= 0, checkpoint == life.position)
+    return bool(memory), known, _step(offset, seen.behind), offset == life.position, bool(late), status
 
 
 def _step(offset: int | None, before: int) -> tuple[bool, int, bool] | int | None:

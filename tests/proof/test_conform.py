@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from tests.proof.eras import (
     ALOS_2_3,
     ALOS_3_8,
     ALOS_4_3,
+    ALOS_4_3_0,
     EOS_2_1,
     EOS_2_3,
     EOS_3_6_2,
@@ -25,6 +27,7 @@ from tests.proof.eras import (
     Era,
 )
 from tests.proof.recorded import histories
+from tests.proof.recorded_segments import words_of
 
 NOT_A_RUN = {
     ("benign-window-expiry-3.9.2", "0_0"): "a windowed store is opened with its first segment only",
@@ -35,13 +38,12 @@ NOT_A_RUN = {
         for task in ("0_0", "0_1")
     },
     **{
-        (recording, "0_0"): "a windowed store: each segment has an offset and a status of its own"
+        (recording, "0_0"): "several stores, of which one has two segments, each with an offset of its own"
         for recording in (
-            "kafka-20663-segments-4.3.0", "lost-segment-4.3.1", "lost-segment-close-4.3.1",
-            "lost-segment-close-join-4.3.1", "lost-segment-eos-txn-4.4.0", "lost-segment-join-4.3.0",
-            "lost-segment-session-4.3.1", "startup-leaked-segment-4.4.0",
+            "lost-segment-close-join-4.3.1", "lost-segment-join-4.3.0", "lost-segment-session-4.3.1",
         )
     },
+    ("startup-leaked-segment-4.4.0", "0_0"): "threads are replaced, and wipe it again and again",
     **{
         ("kafka-8187-stage2-2.0.1", f"0_{task}"): "the cleaner deletes it while it is made again (KAFKA-8187)"
         for task in range(4)
@@ -60,7 +62,8 @@ NOT_A_RUN = {
 def recorded() -> dict[tuple[str, str, str], tuple[Era, tuple]]:
     """(recording, pod, task) -> its era and its words, of every recording of one release.
 
-    Up to 2.5 stores of a task are wiped and restored one after another: only tasks with one store.
+    Up to 2.5 stores of a task are wiped and restored one after another: only tasks with one store. From 4.3 on a
+    windowed store with two segments has words for each.
     """
     found = {}
     for path in sorted(TRACES.glob("*/scenario.json")):
@@ -76,10 +79,23 @@ def recorded() -> dict[tuple[str, str, str], tuple[Era, tuple]]:
         era = Era(release, release, eos=scenario["guarantee"] != "at_least_once", transactional=transactional)
         for pod in scenario["pods"]:
             for task, history in histories(Path(path.parent, pod["trace"]), era).items():
-                if history.stores and not (era.old and len(history.stores) > 1):
-                    words = tuple(word for _, word in history.words)
-                    found[scenario["id"], pod["name"], task.rpartition("/")[2]] = era, words
+                if not history.stores or (era.old and len(history.stores) > 1):
+                    continue
+                of_task, words = era, tuple(word for _, word in history.words)
+                if era.in_store and is_of_two_segments(history.stores):
+                    of_task, words = two_segments(era), words_of(Path(path.parent, pod["trace"]))
+                found[scenario["id"], pod["name"], task.rpartition("/")[2]] = of_task, words
     return found
+
+
+def is_of_two_segments(folders: set[str]) -> bool:
+    """Two databases of one windowed store."""
+    parents = {folder.rpartition("/")[0] for folder in folders}
+    return len(folders) == 2 and len(parents) == 1 and parents != {"rocksdb"}
+
+
+def two_segments(era: Era) -> Era:
+    return replace(era, windowed=True, segments=2)
 
 
 @cache
@@ -103,6 +119,15 @@ def runs_of(other: Era, which: Callable[[Era], bool]) -> tuple[int, int]:
     """Count recorded tasks of some releases, and how many of them another era would accept."""
     chosen = [tuple(sketched(words)) for era, words in recorded().values() if which(era)]
     return sum(understood(other, text) is None for text in chosen), len(chosen)
+
+
+def test_the_oldest_segment_answers_on_4_3_0_only():
+    """KAFKA-20663: the pass after the kill gives an offset of before; 4.3.1 asks the newest segment."""
+    ((_, words),) = (x for (name, _, _), x in recorded().items() if name == "kafka-20663-segments-4.3.0")
+    up_to_the_pass = tuple(sketched(words[: words.index(("kill",)) + 3]))
+    assert up_to_the_pass[-1] == ("pass", "back")
+    assert accepts(two_segments(ALOS_4_3_0), up_to_the_pass) is None
+    assert accepts(two_segments(ALOS_4_3), up_to_the_pass) == len(up_to_the_pass) - 2
 
 
 @pytest.mark.slow
