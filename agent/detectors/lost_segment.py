@@ -26,7 +26,7 @@ from agent.inventory.disk import LockState
 from agent.inventory.model import Store
 from agent.inventory.openings import is_read_since, segments_of
 from agent.inventory.segments import OPEN, Opening, Segment
-from agent.inventory.sessions import SEEN_BEFORE_BORN_US
+from agent.inventory.sessions import SEEN_BEFORE_BORN_US, is_outlived
 from agent.judging.base import DetectorMeta, Evidence, Fact, Mechanism, Remedy, TaskCase, Truth, Twin, Verdict
 from agent.judging.changelogs import has_changelog
 from agent.judging.rule import Docket, Loudness, Proof, Rule, derived, detector
@@ -78,7 +78,26 @@ class Unheld(Segmented):
     """No process had it open; `told` = what was said of earlier openings, by the segment's identity."""
 
     told: Mapping[str, Grade]
+    until_us: int  # the end of what was before it was opened
     identity = derived(lambda x: x.worst.segment.identity)
+
+    @property
+    def is_flushed(self) -> bool:
+        """Whether a close has flushed all that was committed: the process that made these segments lives on.
+
+        A transactional store that is closed dirty drops its buffer, and may leave a new segment empty.
+        """
+        if self.case.profile.transactional is not Truth.YES:
+            return False
+        return all(x.segment.made_in_this_life and self._is_of_a_close(x.segment) for x in self.found)
+
+    def _is_of_a_close(self, one: Segment) -> bool:
+        """Return whether it was made in a session that ended before, with its process alive."""
+        return any(
+            x.opened_us <= one.born_us <= (x.released_us or 0) <= self.until_us
+            and is_outlived(self.case.application, self.task, x.released_us or 0)
+            for x in self.store.sessions
+        )
 
     @cached_property
     def orders(self) -> list[dict[str, Loss | Excuse]]:
@@ -198,7 +217,7 @@ def _openings(case: TaskCase) -> Iterator[Reopened]:
 def _openings_of(case: TaskCase, store: Store, told: dict[str, Grade]) -> Iterator[Reopened]:
     """List the openings of a store that holds an offset; `told` takes what is said of them."""
     for opening in store.openings if store.segmented else ():
-        story = Reopened(case, store, opening.segments, dict(told), opening)
+        story = Reopened(case, store, opening.segments, dict(told), opening.noted_us, opening)
         if story.changelog is not None:
             yield story
             if isinstance(REOPENED.decide(story), Verdict):
@@ -211,7 +230,7 @@ def _at_rest(case: TaskCase) -> Iterator[AtRest]:
             told: dict[str, Grade] = {}
             for _ in _openings_of(case, store, told):
                 pass
-            story = AtRest(case, store, segments_of(store) or (), told)
+            story = AtRest(case, store, segments_of(store) or (), told, case.now_us)
             if story.changelog is not None:
                 yield story
 
@@ -237,6 +256,7 @@ _OLDEST = {Truth.YES: (True,), Truth.NO: (False,), Truth.MAYBE: (False, True)}
 LOSES_NOTHING = {excuse.value: partial(_is_excused, excuse=excuse) for excuse in Excuse}
 TOLD = "the loss was reported of an earlier opening"
 READ_BEFORE = "not every segment was read again"  # the start-up pass opens and closes one after the other
+FLUSHED = "transactional: closed by a process that lived on, all that was committed is on disk"
 RELEASE_DECIDES = "of the releases that it may be, one loses nothing"
 
 
@@ -296,6 +316,7 @@ REOPENED = Rule[Reopened](
     innocents={
         **LOSES_NOTHING,
         TOLD: lambda x: bool(x.found) and not x.news,
+        FLUSHED: lambda x: bool(x.found) and x.is_flushed,
         "the segment expired, or was wiped": lambda x: bool(x.news) and not x.lost,
     },
     unknowns={
@@ -320,6 +341,7 @@ AT_REST = Rule[AtRest](
     innocents={
         **LOSES_NOTHING,
         TOLD: lambda x: bool(x.found) and not x.news,
+        FLUSHED: lambda x: bool(x.found) and x.is_flushed,
         "exactly-once wipes the store at the next start": lambda x: x.trusted is Truth.NO,
     },
     unknowns={

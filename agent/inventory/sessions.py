@@ -49,7 +49,7 @@ def open_sessions(application: Application, task: Task, reading: Observation) ->
                 if _goes_on(store, before, reading.at_us):
                     before.released_us, before.closed, before.exact = None, None, False
                     continue
-                before.outlived = _is_outlived(application, task, before.released_us or 0)
+                before.outlived = is_outlived(application, task, before.released_us or 0)
                 before.status_floors = NO_NUMBERS
             store.sessions = recent(store.sessions, _new_session(task, store, reading.at_us), SESSIONS_KEPT)
             task.walk = None
@@ -65,7 +65,7 @@ def _goes_on(store: Store, before: Session, at_us: int) -> bool:
     return soon and is_new and bool(store.identities & before.identities)
 
 
-def _is_outlived(application: Application, task: Task, released_us: int) -> bool:
+def is_outlived(application: Application, task: Task, released_us: int) -> bool:
     """Return whether the process went on after it released a task: it held others, or its own lock."""
     after_us = released_us + OUTLIVES_BY_US
     for life in application.lives:

@@ -13,6 +13,7 @@ from tests.proof.disk import (
     has_offset,
     let_go,
     shut,
+    with_segments,
 )
 from tests.proof.eras import Era
 from tests.proof.life import (
@@ -95,8 +96,9 @@ def _taken_for_restored(seen: Seen, life: Life, *, wiped: bool) -> Iterator[Move
     lacks = told(life, DAMAGED) if todo else life
     yield Move("assigned, taken for restored", seen, lacks._replace(role=RUNNING))
     if not wiped and len(todo) > 1 and life.log[todo[0]].records == FEW:
-        some = applied(lacks, todo[:1])
-        yield Move("assigned, restores some, taken for restored", seen, some._replace(role=RUNNING))
+        more, made = with_segments(era, lacks, todo[:1])
+        some = applied(made, todo[:1])
+        yield Move("assigned, restores some, taken for restored", (*seen, *more), some._replace(role=RUNNING))
 
 
 def is_suspended_up_to_2_5(era: Era, life: Life, _: int) -> Iterator[Move]:

@@ -8,8 +8,9 @@ from agent.contract.events import Affected, Level, Severity
 from tests.evaluate.run import TRACES, replay_pod
 from tests.support.scenario import UNLOGGED, WINDOWED, Scenario
 from tests.support.scenario_database import SimDatabase
-from tests.support.scenario_script import play
+from tests.support.scenario_script import life, play
 from tests.support.tables import table
+from tests.support.twins import cases, said_of
 
 T = "enable_transactional_statestores"
 SKIPPED = "skipped-eos-wipe"
@@ -233,6 +234,29 @@ def test_lost_segment_under_exactly_once(on, expected):
     between_flushes(run).flush()
     play(run, "1 s, crash, 70 s")
     assert [x.severity for x in run.findings("lost-segment")] == expected
+
+
+UNCOMMITTED = (
+    "start, opens, puts 300, commits 299, puts 0 segment=60000, 2 s, flushes segment=0, 2 s, {}, 5 s"
+)
+"""The second segment was made for records of a transaction that runs."""
+LET_GO = UNCOMMITTED.format("closes_dirty")
+FLUSHED = "transactional: closed by a process that lived on, all that was committed is on disk"
+
+
+@cases(
+    "lost-segment",
+    ("closed dirty", life(LET_GO, of_4_4, stores={"w": WINDOWED}), f"silent: {FLUSHED}"),
+    ("and opened again", life(f"{LET_GO}, opens, 5 s", of_4_4, stores={"w": WINDOWED}), f"silent: {FLUSHED}"),
+    (
+        "killed: a commit may have been in memory",
+        life(UNCOMMITTED.format("crash"), of_4_4, stores={"w": WINDOWED}),
+        "exposure warning suspected",
+    ),
+)
+def test_new_segment_of_a_transaction_that_timed_out(story, said):
+    """Found by the hunt: its buffer is dropped, and the process opens the task again."""
+    assert said_of("lost-segment", story) == said
 
 
 def test_sibling_that_has_no_offset_is_wiped_with_the_whole_task():
