@@ -73,7 +73,7 @@ def is_assigned_up_to_2_5(era: Era, life: Life) -> Iterator[Move]:
             begun = (*seen, ("reopen", 0)) if era.reopens and has_database(era, after) else seen
             yield Move("assigned", begun, after)
             if life.remembered:
-                yield from _taken_for_restored(seen if wipes else begun, after, wiped=wipes)
+                yield from _taken_for_restored(era, seen if wipes else begun, after, wiped=wipes)
         else:
             yield Move("assigned, runs", seen, after._replace(role=RUNNING, remembered=era.remembers))
 
@@ -87,7 +87,7 @@ def restored_up_to_2_5(era: Era, seen: Seen, life: Life) -> Move:
     return Move("restored, runs", seen, after)
 
 
-def _taken_for_restored(seen: Seen, life: Life, *, wiped: bool) -> Iterator[Move]:
+def _taken_for_restored(era: Era, seen: Seen, life: Life, *, wiped: bool) -> Iterator[Move]:
     """StoreChangelogReader.restore, AssignedTasks.updateRestored (2.1.1): the thread has completed it before.
 
     One poll is applied at most; nothing after a wipe, which has it initialized again.
