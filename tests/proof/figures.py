@@ -151,7 +151,8 @@ def let_pass(era: Era, miss: Miss, script: Script) -> bool:
     Up to 2.5: a store of which no checkpoint has an entry looks like one without a changelog; and a task that was
     closed dirty in a process that lives on, and comes back as a standby, like one that was closed in order. KAFKA-7672:
     what ends a restoring task writes up to three checkpoints, too, and a marker may be all that was not restored; a new
-    store that is wiped and not restored may be a standby's; and a windowed one may be restored without a reopen (2.0).
+    store that is wiped and not restored may be a standby's; and a windowed one may be restored without a reopen (2.0):
+    broken off, and opened again as a standby's, it looks like one that was killed.
     4.3.0: the start-up pass keeps the lock of a task that nobody was given so far. Two segments: commits take sequence
     numbers, too, and a restoration puts records again, so as many puts as offsets prove little: `lost-segment` warns.
     A task whose records were never sent is damaged by that wipe, too, and no other life of so few writes has its
@@ -166,6 +167,8 @@ def let_pass(era: Era, miss: Miss, script: Script) -> bool:
         )
     if of_a_wipe and "ckpt-shut-kill-start-open" in names:
         return True
+    if miss is Miss.LOUD_BENIGN and era.old and not era.reopens:
+        return "segment-shut-open" in names
     quiet = (Miss.SILENT_DAMAGE, Miss.SILENT_MIXED)
     if era.old and miss in quiet:
         came_back = era.remembers and _is_taken_for_restored_in_silence(era, script)
