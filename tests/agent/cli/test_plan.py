@@ -33,6 +33,7 @@ DAMAGE = Finding(
 
 
 ONE_LOOK = {"WATCH_FOR_S": "0"}
+REALLY = f'exec {shlex.quote(sys.executable)} -m agent "$@"'
 HOLD = "import fcntl, sys; f = open(sys.argv[1], 'r+b'); fcntl.lockf(f, fcntl.LOCK_EX); print(flush=True); input()"
 
 
@@ -96,10 +97,9 @@ def program(tmp_path: Path, name: str, text: str) -> None:
     file.chmod(0o755)
 
 
-def answers(tmp_path: Path, repaired: str) -> None:
-    """Put a `statewarden` on the PATH that scans, and answers this to everything else."""
-    scan = f'if [ "$1" = scan ]; then exec {shlex.quote(sys.executable)} -m agent "$@"; fi'
-    program(tmp_path, "statewarden", f"{scan}\n{repaired}\n")
+def answers(tmp_path: Path, repaired: str, scan: str = """echo '{"in_use": []}'; exit""") -> None:
+    """Put a `statewarden` on the PATH that says of a scan that nobody works, and answers this to everything else."""
+    program(tmp_path, "statewarden", f'if [ "$1" = scan ]; then {scan}; fi\n{repaired}\n')
 
 
 def printed(said: str, tmp_path: Path, state: Path, **environment: str) -> Printed:
@@ -117,7 +117,7 @@ def printed(said: str, tmp_path: Path, state: Path, **environment: str) -> Print
 
 @pytest.fixture
 def here(statewarden: Callable, tmp_path: Path, state: Path) -> Printed:
-    """Give the script for this machine; `statewarden repaired` of its end says yes, and what it was asked with."""
+    """Give the script for this machine; `statewarden repaired` of its end says yes."""
     (one,) = (
         x for x in statewarden("scan", state, "--json", *SET).rows
         if x["line"] == "incident" and x["severity"] == "critical"
@@ -127,13 +127,14 @@ def here(statewarden: Callable, tmp_path: Path, state: Path) -> Printed:
     assert words == ["plan", one["id"], "--state-dir", str(state), *SET]
     said = statewarden(*words)
     assert (said.code, said.err) == (0, "")
-    answers(tmp_path, f'printf "%s\\n" "$@" >"{tmp_path}/asked"')
+    answers(tmp_path, "")
     return printed(said.out, tmp_path, state, STOP="true", START=f"touch '{tmp_path}/started'")
 
 
 def test_it_removes_exactly_the_directories_of_all_its_tasks(here: Printed) -> None:
     """Both damaged tasks are copied, removed, and only then the instance is started; the third task is as it was."""
     whole = {x: x.read_bytes() for x in here.state.rglob("*") if x.is_file()}
+    answers(here.tmp_path, f'printf "%s\\n" "$@" >"{here.tmp_path}/asked"', REALLY)
     ran = here.run()
     assert ran.returncode == 0, ran.stderr
     assert here.tasks == ["0_1"]
@@ -169,6 +170,7 @@ def test_it_stops_where_a_process_holds_a_lock(here: Printed) -> None:
     """Of any task of the application: then its process is there; what else is below the state hides none."""
     (here.state / "a]b" / "0_0").mkdir(parents=True)
     held = next(here.state.rglob("0_1/**/LOCK"))
+    answers(here.tmp_path, "", REALLY)
     with subprocess.Popen([sys.executable, "-c", HOLD, held], stdin=-1, stdout=-1, text=True) as holder:
         assert holder.stdout is not None
         holder.stdout.readline()
