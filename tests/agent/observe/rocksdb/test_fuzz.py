@@ -28,7 +28,7 @@ EXTREMES = st.sampled_from(
 
 @pytest.fixture
 def traced():
-    """Follow memory; slow, so only where it is looked at."""
+    """Follow memory."""
     tracemalloc.start()
     yield
     tracemalloc.stop()
@@ -39,7 +39,6 @@ def originals(recorded, encodings):
     return hostile.sources([recorded.root, encodings.root])
 
 
-@pytest.mark.usefixtures("traced")
 @pytest.mark.parametrize("seed", SEEDS, ids=lambda path: path.name)
 def test_seeds(seed):
     """Inputs that once led somewhere new stay within the bounds."""
@@ -48,7 +47,6 @@ def test_seeds(seed):
     hostile.look(hostile.database_of(content) if is_table else hostile.with_manifest(content))
 
 
-@pytest.mark.usefixtures("traced")
 @settings(max_examples=100)
 @given(data=st.data(), random=RANDOM)
 def test_damaged_tables(originals, data, random):
@@ -57,7 +55,6 @@ def test_damaged_tables(originals, data, random):
     assert isinstance(hostile.look(hostile.database_of(hostile.mutate(table, random))), StoreFacts)
 
 
-@pytest.mark.usefixtures("traced")
 @settings(max_examples=50)
 @given(data=st.data(), random=RANDOM)
 def test_damaged_manifests(originals, data, random):
@@ -68,7 +65,6 @@ def test_damaged_manifests(originals, data, random):
 
 @pytest.mark.heavy
 @pytest.mark.timeout(900)
-@pytest.mark.usefixtures("traced")
 @settings(max_examples=2_000)
 @given(data=st.data(), random=RANDOM)
 def test_damaged_files_for_long(originals, data, random):
@@ -89,7 +85,6 @@ PARTS = st.one_of(
 )
 
 
-@pytest.mark.usefixtures("traced")
 @given(st.lists(st.lists(PARTS, max_size=4).map(b"".join), max_size=8))
 def test_senseless_manifests(records):
     """Version edits with numbers that no RocksDB writes."""
@@ -115,7 +110,6 @@ def test_unfolding_keys():
     assert sum("too many entries" in problem for problem in facts.offsets.problems) == 2
 
 
-@pytest.mark.usefixtures("traced")
 def test_overlapping_blocks():
     """An index of two levels that leads to the same bytes again and again is refused before they are read."""
     table = TableWriter()
