@@ -117,6 +117,7 @@ def having_later(look: Any, later: LaterFile | None) -> Any:
     return look
 
 
+@pytest.mark.slow
 @every("trace", sorted(TRACES.glob("*/trace-*")), ids=lambda x: f"{x.parent.name}/{x.name}")
 def test_no_kill_of_a_recorded_run_looks_like_it(trace):
     """When a checkpoint is there, RocksDB has named all that it finished before: whatever follows is younger."""

@@ -30,14 +30,14 @@ from tests.agent.engine.playing import (
     second,
     sets_of,
 )
-from tests.conftest import IN_CI
 
 BATCHES = (1, 2, 3, 5, 8, 20, 60)
 SPANS_US = (1_000, 20_000, 100_000)
 SEEDED = [
-    (span, seed) for span in SPANS_US for seed in range(4) if IN_CI or seed == 0 or span == SPANS_US[-1]
+    pytest.param(span, seed, marks=[pytest.mark.slow] if seed else [])
+    for span in SPANS_US
+    for seed in range(4)
 ]
-"""Locally only the longest span, which hides most, has every seed."""
 Row = tuple[str, str, str, str, str]
 
 
