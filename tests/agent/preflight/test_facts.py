@@ -89,11 +89,11 @@ def test_a_planted_directory_is_surveyed(tmp_path: Path) -> None:
 def test_the_need_is_extrapolated(tmp_path: Path) -> None:
     """Of many alike tasks a few are looked into, and all are counted."""
     root = tmp_path / "state"
-    for number in range(100):
+    for number in range(60):
         plant(root, task=f"0_{number}")
     found = survey(root)
-    assert found.tasks == 100
-    assert found.directories == 1 + 1 + 100 * 3
+    assert found.tasks == 60
+    assert found.directories == 1 + 1 + 60 * 3
     assert len(found.below) < 50
 
 

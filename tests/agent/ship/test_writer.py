@@ -144,7 +144,7 @@ def test_a_record_that_ranks_below_all_that_is_left_is_rejected(spool: Spool) ->
 
 def test_announcements_do_not_fill_the_spool(spool: Spool) -> None:
     """Weeks without a sink: announcements are folded into one, and the newest records still find room."""
-    for number in range(4_000):
+    for number in range(2_000):
         spool.append(summary(2 * KIB, number))
     rows = drained(spool)
     assert kinds(rows)["drop"] < 60
