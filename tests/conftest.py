@@ -15,6 +15,7 @@ from hypothesis import settings
 
 if TYPE_CHECKING:
     from tests.delivery.rollups import Rollup
+    from tests.delivery.servers import Broker
 
 IN_CI = os.environ.get("CI", "").lower() in {"1", "true", "yes"}
 POLL_S = 0.01
@@ -67,14 +68,45 @@ def rollup(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rollup]:
         yield running
 
 
+@pytest.fixture(scope="session")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    """Start one Kafka broker for all tests of a process."""
+    from tests.delivery import servers
+
+    pytest.importorskip("confluent_kafka", reason="run: make test-services")
+    if not servers.JARS.is_dir():
+        pytest.skip("Kafka's jars are fetched by tools/setup_delivery.sh: make test-services")
+    with servers.kafka(tmp_path_factory.mktemp("kafka")) as running:
+        yield running
+
+
 TABLES = "delta"
 """Fixture of tests that write bronze. Its jars are not there where `make test` was all that was ever run."""
+
+NAMED = {"slow": "mark.slow", "delivery": "mark.delivery", "packages": "mark.packages", "tables": TABLES}
+"""Marker -> what a file of tests with it has in its text, so that it is known without an import."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let `make test-services` import one test file in seven."""
+    parser.addoption("--naming", default="", help="only files that name one of these markers (MARKER,...)")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out files of tests that name none of the markers asked for."""
+    asked = [NAMED[name] for name in config.getoption("naming").split(",") if name]
+    if not asked or collection_path.suffix != ".py":
+        return None
+    text = collection_path.read_text("utf-8")
+    return None if any(word in text for word in asked) else True
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Mark what writes bronze, so that each target runs the same tests wherever it is started."""
     if TABLES in getattr(item, "fixturenames", ()):
         item.add_marker("tables")
+    for name in NAMED.keys() & {mark.name for mark in item.iter_markers()}:
+        assert NAMED[name] in item.path.read_text("utf-8"), f"{item.path} must name {NAMED[name]}"
 
 
 def pytest_collection_finish() -> None:

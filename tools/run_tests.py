@@ -1,7 +1,7 @@
 """Run tests in processes over lists of folders, and sum them up: `make test`, `make test-services`.
 
 One process has what shares a Spark session, one what only computes, and the first has the rest, so live agents, which
-mostly wait, are never beside each other. The first one's output is shown as it comes, those of the others after it.
+mostly wait, are seldom beside each other. The first one's output is shown as it comes, those of the others after it.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ class Suite:
 
     marks: str
     others: tuple[tuple[str, ...], ...]
+    options: tuple[str, ...] = ()
 
 
 SUITES: Mapping[str, Suite] = {
@@ -62,8 +63,10 @@ SUITES: Mapping[str, Suite] = {
                 "tests/delivery/test_rollup_bronze.py",
                 "tests/delivery/test_rollup_sources.py",
                 "tests/delivery/test_rollup_streams.py",
+                "tests/e2e/test_levels.py",
             ),
         ),
+        ("--naming=delivery,packages,tables,slow",),
     ),
 }
 
@@ -71,7 +74,7 @@ SUITES: Mapping[str, Suite] = {
 def shares(suite: Suite, arguments: Sequence[str]) -> list[list[str]]:
     """Give the arguments of each process; tests that are named are run in one."""
     named = [x for x in arguments if x.startswith("tests") and (ROOT / x.partition("::")[0]).exists()]
-    common = ["-m", suite.marks, *arguments]
+    common = ["-m", suite.marks, *suite.options, *arguments]
     if named:
         return [common]
     left_out = [f"--ignore={path}" for paths in suite.others for path in paths]

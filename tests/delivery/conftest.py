@@ -27,15 +27,6 @@ def s3(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory)
         yield service
 
 
-@pytest.fixture(scope="session")
-def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[servers.Broker]:
-    pytest.importorskip("confluent_kafka", reason="run: make test-services")
-    if not servers.JARS.is_dir():
-        pytest.skip("Kafka's jars are fetched by tools/setup_delivery.sh: make test-services")
-    with servers.kafka(tmp_path_factory.mktemp("kafka")) as running:
-        yield running
-
-
 def objects(service: servers.S3, prefix: str) -> dict[str, list[dict[str, Any]]]:
     """Read every object below a prefix: path -> events."""
     import obstore

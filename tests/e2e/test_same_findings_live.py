@@ -22,7 +22,6 @@ from agent.cli import main as statewarden
 from deploy.demo.agents import Agent
 from deploy.demo.materialise import materialise_fleet
 from deploy.demo.scenarios import Scenario, load_scenario
-from tests.delivery.rollups import Rollup
 from tests.spark_rollup.support.plain import events_of_data, tables
 from tests.support.recorded_fleet import EXPECTED
 from tests.support.shipped import Data, last_findings, shipped_records
@@ -160,7 +159,7 @@ def test_nothing_is_missing_from_what_was_shipped(live: LiveRun) -> None:
 def test_the_fleet_confirms_what_live_agents_shipped(
     scenarios: Mapping[str, Scenario], live: LiveRun
 ) -> None:
-    """Without Spark: each bug by the rule and on the pod that the recording is known for."""
+    """Each bug by the rule and on the pod that the recording is known for."""
     for scenario in scenarios.values():
         pods = {pod_name(scenario, name): name for name in scenario.traces}
         records = [data for data in live.records if data["pod"] in pods]
@@ -175,22 +174,3 @@ def test_the_fleet_confirms_what_live_agents_shipped(
         # as sure as the agent, whose recording ends before it can be: see the tests of the recordings
         unsure = {row["detector"] for row in loud if row["confidence"] != "confirmed"}
         assert unsure <= {"stale-eos-state"}, scenario.id
-
-
-@pytest.mark.spark
-@pytest.mark.slow  # the rules above say the same in a second
-@pytest.mark.timeout(600)  # it may be the first, for which the run is played
-def test_the_fleet_audit_confirms_what_live_agents_shipped(
-    scenarios: Mapping[str, Scenario], live: LiveRun, rollup: Rollup, tmp_path: Path
-) -> None:
-    """The audit reads the shipped segments: every critical bug is in its report, no benign run is."""
-    done = rollup.run("audit", "--json", "--input", live.shipped, "--output", tmp_path / "audit")
-    assert done.code == 1, done.err
-    rows = [json.loads(line) for line in done.out.splitlines()]
-    critical = {(row["application_id"], row["task_id"]) for row in rows if row["severity"] == "critical"}
-    assert critical == {
-        (scenarios[name].application_id, item.task_id)
-        for name in BUGS
-        for item in scenarios[name].expected
-        if item.severity == "critical"
-    }

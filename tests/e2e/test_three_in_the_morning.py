@@ -20,7 +20,6 @@ from tests.agent.cli.test_plan import APPLICATION, SET, Printed, printed, progra
 from tests.agent.cli.test_plan import state as state
 from tests.agent.verify.changelog_double import AT_MS
 from tests.delivery import servers
-from tests.delivery.conftest import broker as broker
 from tests.delivery.secured import hands, wait
 from tests.delivery.servers import Broker
 
