@@ -1,37 +1,12 @@
-"""Alert noise: what recorded benign runs would have shown Prometheus pages nobody, alone or as a simulated fleet."""
+"""Alert noise: how events become series. What alerts make of them is in tests/spark_rollup/test_alert_noise.py."""
 
 from __future__ import annotations
-
-import shutil
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
 from agent.contract.finding import Finding
 from tests.support.noise import MINUTE_US, Span, Told, incident_spans, notation
-
-REPOSITORY = Path(__file__).resolve().parents[2]
-
-
-@pytest.mark.packages
-@pytest.mark.slow
-@pytest.mark.timeout(600)
-def test_a_simulated_fleet_pages_for_its_bugs_only() -> None:
-    """`make prove` in small: agents' and audits' series of a simulated fleet, evaluated by Prometheus' rule engine."""
-    if shutil.which("promtool") is None:
-        pytest.skip("no promtool: apt-get install prometheus")
-    command = [sys.executable, "tests/prove/alert_noise.py", "--small"]
-    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
-    quiet, loud = done.stdout.split("== benign or idle: ")[1].split("== with a bug: ")
-    assert quiet.startswith("0 pages, 0 tickets")
-    assert not loud.startswith("0 pages")
-
-
-# -- how events become series -------------------------------------------------------------------------------
 
 
 def told(at_m: int, status: str, *, detector: str = "torn-store", severity: str = "warning") -> Told:

@@ -4,7 +4,6 @@ Events of the simulated fleet (`tests/bench/fleet.py`) become the series that it
 again and again while the stories go on, would have exposed; promtool evaluates the committed rules at every minute.
 
     python tests/prove/alert_noise.py           1,000 benign rebalances among 20 idle pods of 20 tasks, in 3 hours
-    python tests/prove/alert_noise.py --small   5 benign rebalances in a quarter of an hour
 
 Idle pods have no findings: more of them show nothing more. One of every injected bug is the counter-proof. Exit code
 1: a page about an application without a bug, or a bug that must page and did not.
@@ -215,18 +214,15 @@ def _labels(name: str, labels: dict[str, str]) -> Labels:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="alert_noise", description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--small", action="store_true", help="half a minute on a quiet machine")
-    chosen = parser.parse_args(arguments)
-    spark = build_session(
-        0 if chosen.small else 1 << 30, jars=needs.bring([needs.DELTA], None, {}), delta=True
-    )
+    parser.parse_args(arguments)
+    spark = build_session(1 << 30, jars=needs.bring([needs.DELTA], None, {}), delta=True)
 
     def tell(text: str) -> None:
         sys.stdout.write(f"{text}\n")
         sys.stdout.flush()
 
     with tempfile.TemporaryDirectory(prefix="statewarden-noise-") as work:
-        noise = measure(spark, SMALL if chosen.small else FULL, Path(work), tell)
+        noise = measure(spark, FULL, Path(work), tell)
     for kind, has_bug in (("benign or idle", False), ("with a bug", True)):
         counted = Counter(
             (one.severity, one.alert)

@@ -136,7 +136,19 @@ def _run(value: float | None, length: int, *, first: bool) -> list[str]:
     return ["stale", *([f"_x{length - 1}"] if length > 1 else [])]
 
 
-RULES = REPOSITORY / "deploy" / "alerts" / "*.rules.yaml"
+RULES = REPOSITORY / "deploy" / "alerts"
+_ANNOTATIONS = re.compile(r"^    annotations:\n(?:      .*\n)+", re.MULTILINE)
+
+
+def bare_rules(work: Path) -> Path:
+    """Copy the committed rules without their texts, which decide nothing and cost promtool more than all conditions."""
+    folder = work / "rules"
+    folder.mkdir()
+    for path in RULES.glob("*.rules.yaml"):
+        text, number = _ANNOTATIONS.subn("", path.read_text(encoding="utf-8"))
+        assert (number, text.count("{{")) == (text.count("  - alert: "), 0), path
+        (folder / path.name).write_text(text, encoding="utf-8")
+    return folder
 
 
 def promtool_says(
@@ -167,7 +179,8 @@ def promtool_says(
         for at_m in tuple(times_m) or (minutes - 1,)
     ]
     test = {"interval": "1m", "input_series": inputs, "promql_expr_test": questions}
-    content = {"rule_files": [str(RULES)], "evaluation_interval": f"{every_m}m", "tests": [test]}
+    rules = f"{bare_rules(work)}/*.rules.yaml"
+    content = {"rule_files": [rules], "evaluation_interval": f"{every_m}m", "tests": [test]}
     path = work / "noise.test.yaml"
     path.write_text(json.dumps(content), encoding="utf-8")  # JSON is YAML
     done = subprocess.run([promtool, "test", "rules", str(path)], capture_output=True, text=True)
