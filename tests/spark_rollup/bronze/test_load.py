@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from agent.contract.codec import decode
-from agent.contract.events import Kind
 from agent.contract.fields import FIELDS
 from spark_rollup.bronze.dedupe import one_row_per_id
 from spark_rollup.bronze.load import AHEAD_US, load
@@ -177,16 +176,7 @@ def test_the_type_is_the_field_table():
 def test_a_thinned_segment_holds_what_its_name_says(spark, tmp_path):
     """The agent made room and dropped records: `-k<n>` counts what is left; fewer than that are a cut-off file."""
     fleet = Fleet("thinned")
-    pod = fleet.pod("pod-a", ends_s=200).loses(3, 4)
-    pod.tells(
-        Kind.DROP,
-        119,
-        dropped_kind="heartbeat",
-        dropped_count=2,
-        first_sequence=3,
-        last_sequence=4,
-        reason="full",
-    )
+    fleet.pod("pod-a", ends_s=200).drops(119, 3, 4)
     lines = fleet.lines()
     last = len(lines) + 2
     for boot, kept in (("whole", lines), ("torn", lines[:-1])):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable
 from random import Random
@@ -20,7 +19,7 @@ from spark_rollup.fleet.reduce import TIMELINES
 from spark_rollup.fleet.rows import Reading
 from tests.spark_rollup.support.drawn import FLEETS, fleet_of
 from tests.spark_rollup.support.fleet import HORIZON_S, STORIES, Fleet, at_us
-from tests.spark_rollup.support.plain import events_of, tables
+from tests.spark_rollup.support.plain import events_of, tables, texts
 
 MANY = 200_000
 
@@ -72,11 +71,6 @@ def test_no_rule_sees_a_difference(monkeypatch: pytest.MonkeyPatch) -> None:
             assert folded[name] == whole[name], name
     less, more = texts(folded[TIMELINES]), texts(whole[TIMELINES])
     assert less < more
-
-
-def texts(rows: Iterable[object]) -> Counter[str]:
-    """Write each row as text."""
-    return Counter(json.dumps(row, sort_keys=True) for row in rows)
 
 
 def test_the_ends_of_equal_readings_stay():

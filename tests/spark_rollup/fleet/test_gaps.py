@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from agent.contract.events import Kind
 from spark_rollup.fleet.gaps import merged
 from spark_rollup.fleet.pods import SILENT
 from spark_rollup.fleet.rows import Gap
@@ -21,16 +20,7 @@ def two_records_lost(fleet: Fleet) -> None:
 
 @story
 def two_records_dropped_and_said_so(fleet: Fleet) -> None:
-    a = fleet.pod("pod-a").loses(3, 4)
-    a.tells(
-        Kind.DROP,
-        119,
-        dropped_kind="heartbeat",
-        dropped_count=2,
-        first_sequence=3,
-        last_sequence=4,
-        reason="full",
-    )
+    fleet.pod("pod-a").drops(119, 3, 4)
 
 
 @story

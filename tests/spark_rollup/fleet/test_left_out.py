@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from random import Random
@@ -26,7 +25,7 @@ from tests.spark_rollup.fleet.test_keep import QUICK
 from tests.spark_rollup.support import over_days
 from tests.spark_rollup.support.drawn import FLEETS, fleet_of
 from tests.spark_rollup.support.fleet import HORIZON_S, Fleet, at_us
-from tests.spark_rollup.support.plain import events_of, events_of_data, tables
+from tests.spark_rollup.support.plain import events_of, events_of_data, tables, texts
 
 WHOSE = ("detector", "namespace", "application_id", "task_id", "store", "pod", "identity", "status")
 
@@ -64,8 +63,7 @@ def compared(whole: Mapping[str, list[Row]], less: Mapping[str, list[Row]]) -> s
         assert more <= sure
     for table in ("findings", "restarts"):
         here, there = (
-            Counter(json.dumps(row, sort_keys=True) for row in found[table]
-                    if _task(row) not in tasks and row.get("identity") != TOO_MANY)
+            texts(x for x in found[table] if _task(x) not in tasks and x.get("identity") != TOO_MANY)
             for found in (whole, less)
         )  # fmt: skip
         assert here == there, table

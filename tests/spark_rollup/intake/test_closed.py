@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import shutil
 from collections import Counter
 from pathlib import Path
 
@@ -16,29 +14,22 @@ from spark_rollup.config import AuditOptions
 from spark_rollup.fleet.beats import Beat
 from spark_rollup.intake import closed, forget, ingest
 from spark_rollup.judging import job
-from tests.spark_rollup.intake.conftest import fleet
+from spark_rollup.spark.rows import rows_of
+from tests.spark_rollup.intake.conftest import CutOffError, cut, fleet
 from tests.spark_rollup.support import over_days, stretched
-from tests.spark_rollup.support.plain import events_of_data
+from tests.spark_rollup.support.fleet import HORIZON_S
+from tests.spark_rollup.support.plain import events_of_data, texts
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
 DAYS = ("2026-11-18", "2026-11-19", "2026-11-20")
 
 
-class CutOffError(Exception):
-    """Stands for kill -9."""
-
-
-def cut(*_: object, **__: object) -> None:
-    raise CutOffError
-
-
 @pytest.fixture
-def bronze(spark, made, tmp_path) -> Path:
+def bronze(spark, work) -> Path:
     """Three days; the newest two rest."""
-    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
-    ingest.run(spark, fleet("four", 2).write(tmp_path / "in"), tmp_path / "bronze")
-    return tmp_path / "bronze"
+    ingest.run(spark, fleet("four", 2).write(work / "in"), work / "bronze")
+    return work / "bronze"
 
 
 def kept(spark, bronze: Path) -> Counter[str]:
@@ -47,18 +38,14 @@ def kept(spark, bronze: Path) -> Counter[str]:
     return Counter(str(row["namespace"]) for row in carried.events.collect())
 
 
-@pytest.mark.parametrize(
-    ("owner", "step"),
-    [(table, "append"), (snapshots, "_put")],
-    ids=["before", "after"],
-)
-def test_a_run_that_is_cut_off_leaves_nothing_that_holds(spark, bronze, monkeypatch, owner, step):
+def test_a_run_that_is_cut_off_leaves_nothing_that_holds(spark, bronze, monkeypatch):
     """Neither before the table, nor before the note; the repeat makes it whole, once, and then has nothing to do."""
-    with monkeypatch.context() as patch:
-        patch.setattr(owner, step, cut)
-        with pytest.raises(CutOffError):
-            closed.run(spark, bronze)
-    assert snapshots.note(bronze).days == ()
+    for owner, step in ((table, "append"), (snapshots, "_put")):
+        with monkeypatch.context() as patch:
+            cut(patch, owner, step, after=False)
+            with pytest.raises(CutOffError):
+                closed.run(spark, bronze)
+        assert snapshots.note(bronze).days == ()
     assert closed.run(spark, bronze) == [DAYS[0]]
     once = kept(spark, bronze)
     assert once.keys() == {"one", "two"}
@@ -73,11 +60,12 @@ def test_a_run_that_is_cut_off_leaves_nothing_that_holds(spark, bronze, monkeypa
 def test_an_ingest_withdraws_before_it_adds(spark, bronze, tmp_path, monkeypatch):
     """Cut off before its events are there, the snapshot that will lack them holds no more; other days' do."""
     for number in (3, 4):
-        ingest.run(spark, fleet(f"day {number}", number).write(tmp_path / "more"), bronze)
+        fleet(f"day {number}", number).write(tmp_path / "more")
+    ingest.run(spark, tmp_path / "more", bronze)
     assert closed.run(spark, bronze) == [*DAYS]
     late = fleet("late", 1)
     with monkeypatch.context() as patch:
-        patch.setattr(ingest, "write_events", cut)
+        cut(patch, ingest, "write_events", after=False)
         with pytest.raises(CutOffError):
             ingest.run(spark, late.write(tmp_path / "late"), bronze)
     assert snapshots.note(bronze).days == (DAYS[0], DAYS[2])
@@ -92,10 +80,15 @@ def test_an_ingest_withdraws_before_it_adds(spark, bronze, tmp_path, monkeypatch
 
 @pytest.mark.usefixtures("delta")
 def test_spark_keeps_what_the_plain_choice_keeps(spark, repository, tmp_path):
-    """Of recordings over four days: the same events, the same that was said; read in both ways they say the same."""
+    """Of a recording over four days, drawn fleets and all stories: the same events, the same that was said.
+
+    Read in both ways they say the same.
+    """
     trace = repository / "tests" / "data" / "traces" / over_days.RETURN
     told = [*over_days.recording(trace, tmp_path / "replayed")]
     told += [event for _, story in list(over_days.fleets(3)) for event in story]
+    for fleet_told in over_days.of_all_rules().values():
+        told += over_days.over_midnight(over_days.told(fleet_told), HORIZON_S / 2)
     bronze = tmp_path / "bronze"
     ingest.run(spark, stretched.write(told, tmp_path / "in"), bronze)
     *days, _, _ = snapshots.days(bronze)
@@ -118,7 +111,8 @@ def test_spark_keeps_what_the_plain_choice_keeps(spark, repository, tmp_path):
     asked = audit.asking(spark, options, about)
     wide = job.Wide(found.events.drop("line"), found.quarantine, found.carried).until(about.as_of_us)
     here, others = audit.tell(read, asked), audit.tell(wide, asked)
-    for name in here.rows.keys() - {"timelines"}:
-        rows = [Counter(json.dumps(row, sort_keys=True) for row in one.of(name)) for one in (here, others)]
-        assert rows[0] == rows[1], name
+    assert others.timelines is not None
+    for name in here.rows:
+        rows = [*others.of(name), *(rows_of(others.timelines) if name == "timelines" else ())]
+        assert texts(rows) == texts(here.of(name)), name
     assert len(here.of("findings")) > 4

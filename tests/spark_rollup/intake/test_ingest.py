@@ -21,39 +21,9 @@ from spark_rollup.intake import ingest
 from spark_rollup.schemas import EVENT_ROW
 from spark_rollup.sources import files
 from spark_rollup.sources.base import Batch
-from tests.spark_rollup.support.fleet import Fleet
+from tests.spark_rollup.intake.conftest import CutOffError, cut, fleet, ids
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600), pytest.mark.usefixtures("delta")]
-
-DAY_S = 86_400
-
-
-class CutOffError(Exception):
-    """Stands for kill -9."""
-
-
-def fleet(name: str = "shop", day: int = 0) -> Fleet:
-    told = Fleet(name)
-    told.pod("pod-a", uid=f"{name}-{day}", begins_s=day * DAY_S, ends_s=day * DAY_S + 50).holds(
-        "0_0", day * DAY_S + 5
-    )
-    return told
-
-
-def ids(spark: SparkSession, bronze: Path) -> list[str]:
-    return sorted(row["id"] for row in read_events(spark, bronze).select("id").collect())
-
-
-def cut(monkeypatch: pytest.MonkeyPatch, module: object, name: str, *, after: bool) -> None:
-    """Let a step of a module be the last one; `after` its work or instead of it."""
-    real = getattr(module, name)
-
-    def fail(*arguments: object, **named: object) -> None:
-        if after:
-            real(*arguments, **named)
-        raise CutOffError
-
-    monkeypatch.setattr(module, name, fail)
 
 
 def test_runs_that_are_cut_off_lose_and_double_nothing(spark, tmp_path, monkeypatch):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -19,7 +18,7 @@ from spark_rollup.cli import main
 from spark_rollup.intake import ingest
 from tests.conftest import wait_until
 from tests.spark_rollup.conftest import DELTA_JARS
-from tests.spark_rollup.intake.conftest import fleet
+from tests.spark_rollup.intake.conftest import fleet, ids
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900), pytest.mark.usefixtures("delta")]
 
@@ -28,11 +27,10 @@ ORPHANS = 2_000
 
 
 @pytest.fixture
-def work(made, tmp_path) -> Path:
+def work(work) -> Path:
     """Give a copy for which one more segment waits."""
-    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
-    fleet("four", 1).write(tmp_path / "in")
-    return tmp_path
+    fleet("four", 1).write(work / "in")
+    return work
 
 
 def kill(words: list[str], is_time: Callable[[], bool]) -> None:
@@ -51,10 +49,6 @@ def kill(words: list[str], is_time: Callable[[], bool]) -> None:
 
 def data(bronze: Path) -> set[Path]:
     return set((bronze / EVENTS).rglob("part-*.parquet"))
-
-
-def ids(spark, bronze: Path) -> list[str]:
-    return sorted(row["id"] for row in read_events(spark, bronze).select("id").collect())
 
 
 def test_killed_in_an_intake(spark, work, capsys):

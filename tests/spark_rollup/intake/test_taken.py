@@ -9,7 +9,7 @@ import pytest
 from spark_rollup.bronze.store import TAKEN
 from spark_rollup.errors import DamagedError
 from spark_rollup.intake import ingest
-from tests.spark_rollup.intake.test_ingest import CutOffError, cut
+from tests.spark_rollup.intake.conftest import CutOffError, cut
 
 
 def test_what_was_taken_is_forgotten_by_its_path():

@@ -127,6 +127,12 @@ class Pod:
         )
         return self
 
+    def drops(self, at: float, first: int, last: int) -> Pod:
+        """Lose heartbeats with these sequence numbers for want of room, and say so."""
+        told = {"dropped_kind": "heartbeat", "dropped_count": last - first + 1, "reason": "full"}
+        pod = self.loses(*range(first, last + 1))
+        return pod.tells(Kind.DROP, at, first_sequence=first, last_sequence=last, **told)
+
     def loses(self, *sequences: int) -> Pod:
         """Never deliver these records."""
         self.lost.update(sequences)
@@ -210,11 +216,6 @@ class Fleet:
             text = "".join(f"{line}\n" for line in lines)
             (folder / f"{pod.boot}-1-{last}.jsonl.gz").write_bytes(gzip.compress(text.encode(), mtime=0))
         return directory
-
-    def write_as_one(self, directory: Path) -> None:
-        """Write everything into one file: fewer files are fewer tasks for Spark."""
-        text = "".join(f"{line}\n" for line in self.lines())
-        (directory / f"{self.cluster}{self.name}.jsonl.gz").write_bytes(gzip.compress(text.encode(), mtime=0))
 
 
 def at_us(seconds: float) -> int:

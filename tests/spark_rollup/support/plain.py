@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -56,6 +57,11 @@ def events_of(lines: Iterable[str]) -> list[Event]:
 def events_of_data(told: Iterable[Mapping[str, Any]]) -> list[Event]:
     """Read what lines were decoded to."""
     return [event_of(str(number), data) for number, data in enumerate(told)]
+
+
+def texts(rows: Iterable[Mapping[str, Any]]) -> Counter[str]:
+    """Write each row as text, its columns by name."""
+    return Counter(json.dumps(row, sort_keys=True) for row in rows)
 
 
 def tables(
