@@ -16,6 +16,7 @@ from functools import cached_property
 
 from agent.contract.events import Confidence, Level, Severity
 from agent.inventory.model import Database, Session
+from agent.inventory.openings import starts_of
 from agent.judging.base import DetectorMeta, Evidence, Fact, Kind, Mechanism, TaskCase, Truth, Twin
 from agent.judging.rule import Docket, Loudness, NamedStoreStory, Proof, Rule, derived, detector
 from agent.judging.upstream import KAFKA_20663
@@ -63,10 +64,14 @@ class Offsets(NamedStoreStory):
 
 def _offsets(case: TaskCase) -> Iterator[Offsets]:
     for store in case.task.stores.values():
-        held = [(x, offset) for x in store.databases.values() if (offset := _offset(x)) is not None]
+        held = [
+            (starts, offset, x)
+            for x in store.databases.values()
+            if (offset := _offset(x)) is not None and (starts := starts_of(x)) is not None
+        ]
         if store.segmented and len(held) > 1:
-            oldest, offset = min(held, key=lambda row: row[0].born_us)
-            yield Offsets(case, store, oldest, offset, max(offset for _, offset in held))
+            _, offset, oldest = min(held, key=lambda row: row[0])
+            yield Offsets(case, store, oldest, offset, max(offset for _, offset, _ in held))
 
 
 def _offset(database: Database) -> int | None:

@@ -42,21 +42,27 @@ def segments_of(store: Store) -> tuple[Segment, ...] | None:
     return tuple(sorted(found, key=lambda one: one.starts))
 
 
+def starts_of(database: Database) -> int | None:
+    """Return the number in a segment's name: by it segments are ordered, whenever they were made; None = no segment."""
+    match = _STARTS.search(database.segment or "")
+    return int(match[1]) if match is not None else None
+
+
 def _is_unread(database: Database) -> bool:
     incomplete = database.problems or database.missing or database.offsets_unread
     return bool(incomplete) or database.manifest_problem is not None
 
 
 def _segment(database: Database) -> Segment | None:
-    match = _STARTS.search(database.segment or "")
-    if match is None or database.identity is None or database.offsets is None:
+    starts = starts_of(database)
+    if starts is None or database.identity is None or database.offsets is None:
         return None
     newest = database.flushed[-1][1] if database.flushed else 0
     opened = database.reopened_us[-1] if database.reopened_us else database.born_us
     return Segment(
         name=database.segment or "",
         path=database.path,
-        starts=int(match[1]),
+        starts=starts,
         identity=database.identity,
         born_us=database.born_us,
         opened_us=opened if database.all_reopens else None,

@@ -58,13 +58,14 @@ def dossier(
     ends: tuple[bool | None, ...] = (False,),
     topics: tuple[int, ...] = (),
     segmented: bool = True,
+    made: int = 1,
     release: str | None = "4.3.0",
 ) -> TaskCase:
     """Segments with these offsets, oldest first, read at 90 s; sessions that ended closed or not, or (None) last.
 
-    `topics`: the first segment holds these offsets, of as many topics.
+    `topics`: the first segment holds these offsets, of as many topics. `made`: -1 = the newest segment was made first.
     """
-    files = [database(segment=f"w.{n}", born=n, identity=f"id-{n}") for n in range(len(offsets))]
+    files = [database(segment=f"w.{n}", born=9 + made * n, identity=f"id-{n}") for n in range(len(offsets))]
     for one, offset in zip(files, offsets, strict=True):
         one.seen_us = at(90)
         held = topics if one is files[0] and topics else () if offset is None else (offset,)
@@ -84,6 +85,7 @@ HARDLY = "the oldest segment is hardly behind the newest"
     "more than a hundred behind": (dossier(3498, 3599), WARNED),
     "a hundred behind": (dossier(3499, 3599), HARDLY),
     "the newest lags": (dossier(3599, 599), HARDLY),
+    "late records made the oldest last": (dossier(3599, 599, made=-1), HARDLY),
     "the first record has offset zero": (dossier(0, 3599), WARNED),
     "an unknown offset": (dossier(-1, 3599), QUIET),
     "an offset that says unknown": (dossier(-4, 3599), QUIET),
@@ -104,7 +106,7 @@ def test_limits(one, expected):
 
 @pytest.mark.parametrize(("ends", "opened", "says"), [((True, False), 15, True), ((True,), 90, False)])
 def test_what_it_names(ends, opened, says):
-    """The oldest by birth that holds an offset, against the highest; dated to the end, or to the reading."""
+    """The oldest by its number that holds an offset, against the highest; dated to the end, or to the reading."""
     (verdict,) = judge(ID, dossier(None, 599, 3599, 1000, ends=ends))
     assert (verdict.identity, verdict.evidence[0].what) == ("id-1", "offset 599 against 3599")
     assert (verdict.opened_at_us, "unclean end" in verdict.summary) == (at(opened), says)
