@@ -124,7 +124,8 @@ def starts(era: Era, life: Life, _: int) -> Iterator[Move]:
             "a process starts; a segment was not closed", words, told(life, EXPOSED)._replace(role=LEAKED)
         )
     elif is_refused(era, life):
-        yield Move("a process starts; its store was not closed", (("start",), ("refused",)), life)
+        words, after = (("start",), ("refused",)), life._replace(locked=era.keeps_locks)
+        yield Move("a process starts; its store was not closed", words, after)
     else:
         offset = answer(era, life)
         corrupted = era.eos and offset is None  # the pass asks as if stores were not transactional
