@@ -249,6 +249,15 @@ FLUSHED = "transactional: closed by a process that lived on, all that was commit
     ("closed dirty", life(LET_GO, of_4_4, stores={"w": WINDOWED}), f"silent: {FLUSHED}"),
     ("and opened again", life(f"{LET_GO}, opens, 5 s", of_4_4, stores={"w": WINDOWED}), f"silent: {FLUSHED}"),
     (
+        "opened again, filled, and killed",
+        life(
+            f"{LET_GO}, opens, 2 s, puts 10 segment=60000, commits 310, flushes segment=0, 2 s, crash, 5 s",
+            of_4_4,
+            stores={"w": WINDOWED},
+        ),
+        "exposure warning suspected",
+    ),
+    (
         "killed: a commit may have been in memory",
         life(UNCOMMITTED.format("crash"), of_4_4, stores={"w": WINDOWED}),
         "exposure warning suspected",
