@@ -18,6 +18,7 @@ from agent.contract.finding import Evidence, read_back
 from agent.contract.grouping import Link
 from agent.contract.incidents import Incident, gather
 from agent.contract.units import Remedy
+from agent.detectors.undecided import META as UNDECIDED
 from agent.engine.one_reading import plural
 from agent.errors import UnreadError, UsageError
 
@@ -147,7 +148,7 @@ def _others(incident: Incident[Any], found: Iterable[Incident[Any]]) -> tuple[In
         if x.id != incident.id and x.application_id == incident.application_id and x.namespace == incident.namespace
         and (x.pods == incident.pods or not {*x.pods}.isdisjoint(incident.pods))
         and x.status is Status.OPEN and x.severity is not Severity.INFO
-        and x.remedy is not Remedy.OTHER and not x.lead.lasting
+        and (x.remedy is not Remedy.OTHER or x.lead.detector == UNDECIDED.id) and not x.lead.lasting
     )  # fmt: skip
 
 

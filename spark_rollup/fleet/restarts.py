@@ -123,12 +123,12 @@ def _suspected(findings: list[Row]) -> dict[tuple[str, str], str]:
 def _states(
     app: Application, follow: Follow, suspected: dict[tuple[str, str], str]
 ) -> Iterator[tuple[Task, dict[str, _State]]]:
-    """List the copies that are held, and those that no process holds but that may be damaged or exposed."""
+    """List the copies that are held, and those that no process holds but that may be damaged, exposed or undecided."""
     known = copies.horizon(app)
     held = {task.id: rows for task, rows in copies.copies(app, known, known.horizon_us)} if known else {}
     exposed, undecided = _exposed(app), _undecided(app)
     named: dict[str | None, set[str]] = defaultdict(set)
-    for task_id, pod in (*follow, *exposed, *suspected):
+    for task_id, pod in (*follow, *exposed, *suspected, *undecided):
         named[task_id].add(pod)
     unseen = [Task(name) for name in named if name is not None and name not in app.tasks]
     for task in (*app.tasks.values(), *unseen):
@@ -168,7 +168,7 @@ def _add_doubt(app: Application, task: Task, state: _State, said: str | None) ->
         doubt(pod, app.as_of_us)
         or (None if unseen is None else f"not watched at {moment(unseen)}")
         or said
-        or ("its agent watches fewer tasks than were seen held" if state.pod in app.miscounted else None)
+        or ("its agent reports fewer tasks than its events show" if state.pod in app.miscounted else None)
         or (None if task.cut_us is None else f"readings up to {moment(task.cut_us)} were too many to be read")
     )
     state.gone = pod.heard is not None and has_ended(pod.heard, app.as_of_us)

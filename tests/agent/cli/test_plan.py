@@ -349,6 +349,18 @@ def test_what_else_the_start_would_take_is_asked_for(
     assert ("OTHERS is empty" in ran.stderr) is (others in ("", "perhaps"))
 
 
+def test_an_undecided_task_is_asked_for_before_the_start(statewarden: Callable, tmp_path: Path) -> None:
+    """It may be damaged: the start would take its directory as it is."""
+    other = replace(
+        DAMAGE, id="b" * 16, task_id=None, store=None, detector="undecided", severity=Severity.WARNING,
+        level=Level.EXPOSURE, remedy=Remedy.OTHER, incident_id="i-0000000000bb", mechanism="not-told",
+    )  # fmt: skip
+    (tmp_path / "all.jsonl").write_text(records(DAMAGE, other, namespace=""))
+    said = statewarden("plan", DAMAGE.id, tmp_path).out
+    assert "# Also open here: i-0000000000bb, undecided (warning)" in said
+    assert "OTHERS=''" in said
+
+
 def test_another_pods_part_of_an_incident_is_named_and_not_removed(
     statewarden: Callable, tmp_path: Path
 ) -> None:

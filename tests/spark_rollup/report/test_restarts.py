@@ -269,9 +269,10 @@ def test_a_pod_that_no_one_watches_is_unknown(audited, name, pod, why):
 
 
 def test_a_copy_that_a_setting_decides_about_is_unknown(audited):
-    """Nothing is safe beside an open question, and the other pod has no copy to rely on."""
+    """Nothing is safe beside an open question, held or not, and the other pod has no copy to rely on."""
     row = answer(audited, damaged_by_a_setting_that_nobody_gave)
     assert (row["answer"], row["doubt"]) == ("unknown", "undecided: processing_guarantee not given")
+    assert answer(audited, damaged_by_a_setting_that_nobody_gave, task="0_7")["answer"] == "unknown"
     other = answer(audited, damaged_by_a_setting_that_nobody_gave, "pod-b")
     assert other["ill_elsewhere"] == ["pod-a (undecided: processing_guarantee not given)"]
 
