@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from agent.contract.codec import moment, printable, rfc3339
-from agent.contract.events import Severity, Status
+from agent.contract.events import Confidence, Severity, Status
 from agent.contract.finding import Finding
 from agent.contract.incidents import EvidenceRole, Incident
 from agent.contract.units import Remedy
@@ -32,12 +32,13 @@ def incident_text(
     paint: bool,
     width: int,
     verbose: bool,
-    of_reading: bool = False,
+    read_us: int | None = None,
     source: str = "",
 ) -> str:
     """Write an incident: how bad, where, what, since when, how sure, and the one next step.
 
-    `of_reading`: it is of one reading, whose ids are seldom those of an agent: say how the agent's is found.
+    `read_us`: when it was read, if it is of one reading, whose ids are seldom those of an agent: say how the agent's
+    is found. What disk keeps no time of was seen then.
     `source`: where it is recorded, as words of a command line.
     """
     mark = incident.severity.value.upper().ljust(8)
@@ -51,7 +52,7 @@ def incident_text(
     lines = [
         "  ".join(filter(None, (f"{mark} {what}", printable(address(incident)), f"({', '.join(state)})"))),
         wrapped(printable(incident.sentence), width),
-        wrapped(_since(incident), width),
+        wrapped(_since(incident, read_us), width),
     ]
     if incident.title:
         lines.append(wrapped(f"{incident.claim}. {_cause(incident)}", width))
@@ -74,7 +75,7 @@ def incident_text(
     )
     if is_scripted and incident.status is Status.OPEN:
         lines.append(_command("as a script", f"statewarden plan {incident.id} {source or 'SOURCE'}", width))
-    if of_reading and incident.about_state:
+    if read_us is not None and incident.about_state:
         where = "/".join(x for x in (incident.application_id, incident.lead.task_id) if x)
         asked = f"statewarden explain {shlex.quote(printable(where))} --events SOURCE"
         lines.append(f"{_INDENT}what an agent saw, if one ran: {asked}")
@@ -127,7 +128,9 @@ def is_past(incident: Incident[Finding]) -> bool:
     return incident.status is Status.RESOLVED and incident.ended_us != incident.since_us
 
 
-def _since(incident: Incident[Finding]) -> str:
+def _since(incident: Incident[Finding], read_us: int | None) -> str:
+    if read_us is not None and read_us <= incident.since_us and incident.status is Status.OPEN:
+        return f"seen at {moment(incident.since_us)}"
     ended = f", resolved {moment(incident.ended_us)}" if incident.ended_us is not None else ""
     same = incident.status is Status.RESOLVED and not is_past(incident)
     return f"at {moment(incident.since_us)}" if same else f"since {moment(incident.since_us)}{ended}"
@@ -136,7 +139,8 @@ def _since(incident: Incident[Finding]) -> str:
 def _cause(incident: Incident[Finding]) -> str:
     if not incident.upstream:
         return "Not a known bug of Kafka Streams"
-    return bugs(incident.upstream, incident.affected)
+    told = bugs(incident.upstream, incident.affected)
+    return told if incident.confidence is Confidence.CONFIRMED else f"Possible b{told[1:]}"
 
 
 def _evidence(findings: Sequence[tuple[EvidenceRole, Finding]]) -> str:

@@ -11,7 +11,7 @@ from typing import TextIO
 
 from agent.cli.incident_text import WIDTH, incident_text, wrapped
 from agent.contract.codec import printable, rfc3339
-from agent.contract.events import Confidence, Severity, Status
+from agent.contract.events import Severity, Status
 from agent.contract.exit_codes import Exit, answer
 from agent.contract.finding import Finding
 from agent.contract.incidents import Accepts, Incident, gather
@@ -118,6 +118,7 @@ class Reading:
     how_much: str = ""  # of how much `unread` is, in a sentence
     decisions: Sequence[Decision] = ()  # what depends on settings that were not given
     in_use: Sequence[str] = ()  # applications on which a process works, or may
+    read_us: int = 0  # when the reading began
 
     @classmethod
     def of(cls, pipeline: Pipeline, pod: str, closing: str) -> Reading:
@@ -129,10 +130,11 @@ class Reading:
             said = f"{said}; {words}" if said else words
         copied = sum(is_undated(x) for x in tasks_of(pipeline.inventory))
         if copied:
-            words = f"{plural(copied, 'task')} judged without file times, which are those of a copy"
+            words = f"{plural(copied, 'task')} judged without file times, which a copy did not keep"
             said = f"{said}; {words}" if said else words
         in_use = [x.id for x in pipeline.inventory.applications.values() if x.exists and may_go_on(x)]
-        return cls(pod, closing, places, said, pipeline.worlds.decisions(), sorted(in_use))
+        began_us = pipeline.inventory.started_us
+        return cls(pod, closing, places, said, pipeline.worlds.decisions(), sorted(in_use), began_us)
 
 
 def print_findings(
@@ -171,8 +173,8 @@ def print_findings(
     stream.write(f"{head}\n\n")
     for incident in listed:
         text = incident_text(
-            incident, paint=paint, width=width, verbose=shown.verbose, of_reading=bool(shown.again),
-            source=shown.again,
+            incident, paint=paint, width=width, verbose=shown.verbose,
+            read_us=reading.read_us if shown.again else None, source=shown.again,
         )  # fmt: skip
         stream.write(text)
     return code
@@ -234,19 +236,14 @@ def exit_code(
 ) -> tuple[Exit, str]:
     """Give the exit code and why: open findings at least as severe as asked for count; momentary ones do not.
 
-    What is so severe in every possible world counts; in some of them it is undecided, like what was not read.
+    What is open, or so severe in every possible world, counts; in some of them it is undecided, like what was not
+    read.
     """
     limit = Severity(fail_on).rank
     certain = [x for x in reading.decisions if x.least is not None and x.least.rank >= limit]
     doubtful = [x for x in reading.decisions if x.severity.rank >= limit and x not in certain]
-    depends = {(x.application_id, task) for x in doubtful for task in x.tasks}
-    severe = [
-        x
-        for x in findings
-        if x.severity.rank >= limit and x.status is Status.OPEN and x.detector != UNDECIDED.id
-    ]
     count = sum(
-        x.confidence is Confidence.CONFIRMED or (x.application_id, x.task_id) not in depends for x in severe
+        x.severity.rank >= limit and x.status is Status.OPEN and x.detector != UNDECIDED.id for x in findings
     )
     undecided = bool(doubtful) and not may_be_undecided
     code = answer(found=bool(count or certain), unread=bool(reading.how_much) or undecided)

@@ -21,7 +21,9 @@ from agent.contract.codec import printable
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
 from agent.contract.exit_codes import Exit
 from agent.contract.finding import Finding
+from agent.contract.incidents import gather
 from agent.judging.base import Evidence
+from agent.judging.decision import Branch, Decision
 from tests.agent.cli.commands import PLAIN
 
 FINDING = Finding(
@@ -223,7 +225,7 @@ def test_an_incident_has_place_cause_time_and_next_step() -> None:
     for words in (
         "WARNING  unrestored-store  orders/0_3/totals  (suspected, open)",
         "since 2023-11-14 22:13:20 UTC",
-        "Suspected: a store resumed from an offset but lacks data before it. Bug: KAFKA-7672; this",
+        "Suspected: a store resumed from an offset but lacks data before it. Possible bug: KAFKA-7672;",
         "for a clearer verdict, give: kafka_streams_version",
         "next: Stop this instance.",
         "incident i-0123456789ab; statewarden explain unrestored-store",
@@ -250,8 +252,8 @@ def test_a_question_is_no_incident() -> None:
     """It is counted on its own and names the settings that decide; beside an incident there are both."""
     asked = replace(
         QUIET, id="4" * 16, incident_id="i-4", level=Level.EXPOSURE, detector="undecided", severity=Severity.WARNING,
-        summary="If it runs exactly-once, this is critical (suspected): it is damaged. With any other answer nothing is"
-        " reported.",
+        summary="If it runs exactly-once, this is critical (suspected): it is damaged. With any other answer it is no"
+        " incident.",
         missing_facts=("processing_guarantee", "num_standby_replicas"),
     )  # fmt: skip
     text = printed(asked)
@@ -301,6 +303,17 @@ def test_the_exit_code_counts_open_findings(findings: tuple[Finding, ...], limit
     found, reason = exit_code(findings, limit, part)
     assert found == (code or 3)
     assert (reason == part.how_much) == (found is Exit.UNREAD)
+
+
+@pytest.mark.parametrize("gate", [False, True])
+def test_an_open_critical_counts_whatever_a_question_says_of_its_task(gate: bool) -> None:
+    """A release that nobody knows yet may be better; no gate opens beside a critical for that."""
+    doubt = Decision(
+        LOUD.application_id, ("kafka_streams_version",), (Branch((), tuple(gather([LOUD]))),), None, sure=True
+    )
+    asked = Reading("pod-a", "read", decisions=[doubt])
+    assert exit_code([LOUD], "critical", asked, may_be_undecided=gate)[0] is Exit.FOUND
+    assert exit_code([], "critical", asked, may_be_undecided=gate)[0] is (Exit.CLEAR if gate else Exit.UNREAD)
 
 
 def test_what_was_not_read_is_in_the_head() -> None:
