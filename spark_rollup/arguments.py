@@ -230,7 +230,7 @@ def _add_verified(parser: argparse.ArgumentParser, about: str) -> None:
 def _add_look_back(parser: argparse.ArgumentParser) -> None:
     _option(
         parser, "--look-back DAYS",
-        "leave out what ended before midnight (UTC) that many days ago; default: leave out nothing. "
+        "leave out what ended more than DAYS days ago (midnight, UTC); default: leave out nothing. "
         f"{ALL}: also read every event of days that have snapshots",
     )  # fmt: skip
 

@@ -57,7 +57,7 @@ it lists task by task; without, it answers for every pod. --from takes the
 answer from the last audit at once, without Java.""",
         {
             Exit.CLEAR: "yes: every requested pod is `safe` or `not-running`",
-            Exit.FOUND: "not now: the answers say why",
+            Exit.FOUND: "not without care: the answers say why",
             Exit.UNREAD: "not known: `unknown`, too old, or an input that cannot be read",
         },
         """\

@@ -125,7 +125,7 @@ follow, or `unknown`, because one pod does not see the copies of others. It says
 `safe` only with --one-instance. `statewarden-rollup safe-to-restart` checks
 all pods.""",
         {
-            Exit.CLEAR: "safe, if stopped in order",
+            Exit.CLEAR: "safe, if stopped cleanly",
             Exit.FOUND: "a critical incident is open: damaged, or suspected to be",
             Exit.UNREAD: "unknown: other pods not checked, a warning, undecided, or unreadable",
         },

@@ -46,7 +46,7 @@ from agent.ship.sinks.directory import DirectorySink
 
 _DURATION = re.compile(r"(\d+)(s|m|h)", re.ASCII)
 _UNITS_US = {"s": 1_000_000, "m": 60_000_000, "h": 3_600_000_000}
-ONE_READING = "a scan sees only what is on disk now; run the agent to see what happened before"
+ONE_READING = "a scan can't see what happened before; an agent that was running could"
 
 
 def parse_duration_us(text: str) -> int:
@@ -260,12 +260,12 @@ def _require_application(disk: KernelDisk, directory: Path, children: list[str])
         raise _denied(directory / denied[0])
     if not children:
         raise UsageError(
-            f"{directory}: no application has started here; give Kafka Streams' state.dir"
+            f"{directory}: no directory of an application is here; give Kafka Streams' state.dir"
             " (`statewarden scan --may-be-empty` accepts one before its first start)"
         )
     below = nested(disk, children)
     hint = (
-        f"; state directories below it: {', '.join(str(directory / name) for name in below[:3])}"
+        f"; possible state directories below it: {', '.join(str(directory / name) for name in below[:3])}"
         if below
         else ""
     )

@@ -53,7 +53,7 @@ def plan(chosen: argparse.Namespace, config: Config) -> int:
     incident = known.incident
     why = refusal(incident)
     if why:
-        instead = "" if is_past(incident) else f". What to do instead: {incident.next_action}"
+        instead = "" if is_past(incident) else f". Its step: {incident.next_action}"
         raise UnreadError(f"{incident.id}: no script: {why}{instead}")
     sys.stdout.write(script(known, _asked(known, chosen)))
     return 0
@@ -69,7 +69,7 @@ def refusal(incident: Incident[Finding]) -> str:
         asks = ", ".join(incident.lead.missing_facts)
         return _KEPT[incident.remedy] + (f"; for a clearer verdict, give {asks}" if asks else "")
     if incident.severity is Severity.INFO:
-        return "it is a remark, and nothing shows that state is wrong"
+        return "it is a remark: nothing shows that state is wrong"
     if not incident.step_tasks or not all(map(_TASK.fullmatch, incident.step_tasks)):
         return "its task names are not those of Kafka Streams"
     name = incident.application_id
@@ -198,7 +198,11 @@ def _host(known: Known) -> list[tuple[str, str, str]]:
     at = str(known.state_dir.resolve()) if known.state_dir else ""
     return [
         ("STATE_DIR", at, "state.dir, above the directory of the application."),
-        ("STOP", "", "The command that stops the instance cleanly, such as: systemctl stop orders"),
+        (
+            "STOP",
+            "",
+            "The command that stops the instance cleanly, such as: systemctl stop orders (`true` if it is stopped)",
+        ),
         ("START", "", "The command that starts it again, such as: systemctl start orders"),
     ]
 

@@ -8,7 +8,7 @@ trap 'code=$?; if [ "$code" -ne 0 ]; then printf "\nEnded at: %s. %s\n" "$step" 
 
 # Nothing is guessed.
 for name in "${NEEDED[@]}"; do [ -n "${!name:-}" ] || refuse "$name is empty: fill it in at the top"; done
-command -v "$PROGRAM" >/dev/null || refuse "$PROGRAM is not on the PATH: it is needed to the end"
+command -v "$PROGRAM" >/dev/null || refuse "$PROGRAM is not on the PATH: the script needs it"
 [ -z "$(ls -A "$KEPT" 2>/dev/null)" ] || refuse "$KEPT is not empty: no copy is overwritten, choose another COPY_TO"
 
 # Content of every file below a task's directory, there and in the copy: equal sums are equal files.
@@ -52,7 +52,7 @@ done
 say "remove ${PATHS[*]}, and nothing else"
 nobody_works                                              # nobody came while it was copied
 [ "$(marks)" = "$before" ] || refuse "a directory changed while it was copied"
-# Each goes at once, by another name: a start on half a directory would trust what is left of it.
+# Each is renamed first: a start on half a directory would trust what is left of it.
 left="The instance is stopped. Do not start before all of these are gone: ${PATHS[*]}. Copies of all are in $KEPT. $HOW_TO_START"
 for path in "${PATHS[@]}"; do on_volume mv -T -- "$STATE/$path" "$STATE/$path.removed"; done
 left="The instance is stopped, and the directories are out of its way; their copies are in $KEPT. $HOW_TO_START"

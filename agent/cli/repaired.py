@@ -43,8 +43,8 @@ def add_repaired(
     parser.add_argument("--task", action="append", default=[], metavar="APPLICATION/TASK",
                         help="a task of the incident, where SOURCE no longer knows it; may be repeated")  # fmt: skip
     parser.add_argument("--made-after", metavar="TIME",
-                        help="when it was last seen, such as 2026-11-27T03:00:00Z: an older store is the damaged one"
-                        " (needed without SOURCE)")  # fmt: skip
+                        help="when the damage was last seen, such as 2026-11-27T03:00:00Z: an older store is the"
+                        " damaged one (needed without SOURCE)")  # fmt: skip
     parser.add_argument("--bootstrap-servers", metavar="HOST:PORT,...",
                         help="verify the stores against their changelogs, too")  # fmt: skip
     parser.add_argument("--client-config", default="", metavar="FILE",

@@ -21,7 +21,7 @@ from agent.contract.incidents import Incident, gather
 from agent.engine.one_reading import plural
 
 OTHERS = (
-    "other pods were not checked: they may have no copy. Ask the fleet: statewarden-rollup safe-to-restart"
+    "other pods may have no copy (not checked). Ask the fleet: statewarden-rollup safe-to-restart"
     " --from OUT --pod POD; where this is the only instance, give --one-instance"
 )
 
@@ -56,7 +56,7 @@ def safe_to_restart(config: Config, settings: Sequence[str], *, one_instance: bo
     )
     doubts += [] if any(x.tasks for x in pipeline.inventory.applications.values()) else ["no task is there"]
     doubts += (
-        [f"{plural(len(incidents) - len(damaged), 'suspected incident')}, see below"]
+        [f"{plural(len(incidents) - len(damaged), 'incident')} open, see below"]
         if incidents != damaged
         else []
     )
@@ -68,7 +68,10 @@ def safe_to_restart(config: Config, settings: Sequence[str], *, one_instance: bo
     elif doubts:
         said = f"unknown: {'; '.join(doubts)}."
     else:
-        said = "safe, if you stop it cleanly (SIGTERM, and enough time to finish): nothing on disk speaks against it."
+        said = (
+            "safe, if you stop it cleanly (SIGTERM, and enough time to finish; a kill may do harm): nothing on disk"
+            " speaks against it."
+        )
     sys.stdout.write(f"{printable(said)}\n\n" if incidents else f"{printable(said)}\n")
     again = shlex.join(["--state-dir", full_path(config.agent.state_dir), *settings])
     for one in incidents:

@@ -57,7 +57,7 @@ def _lines(detector: Detector, case: TaskCase) -> Iterator[str]:
         for rule in docket.rules:
             yield f"  {rule.name}\n"
             said = [(story, one) for story, of, one in decided if of is rule]
-            yield from ([_line(*x) for x in said] or ["    nothing to judge\n"])
+            yield from ([_line(*x) for x in said] or ["    does not apply\n"])
 
 
 def _line(story: Story[TaskCase], said: Verdict | Silence) -> str:

@@ -152,7 +152,7 @@ def _repeat_for(one: Finding, here: Sequence[str], elsewhere: Sequence[str]) -> 
         tasks = f"for tasks {named(here)}"
         order = {
             Remedy.KEEP: f"This is {tasks}.",
-            Remedy.CHECK_FIRST: f"Check each of the tasks {named(here)} first."
+            Remedy.CHECK_FIRST: f"Check tasks {named(here)}, each as said below."
             f" If more than one must be removed: {_ORDER}",
         }.get(one.remedy, f"Do this {tasks} in one stop: {_ORDER}")
         parts.insert(0, order if "remove t" in asked and "start" in asked else f"This is {tasks}.")

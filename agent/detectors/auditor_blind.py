@@ -89,7 +89,7 @@ def _remedy(cause: str, *, unread: bool = False) -> str:
         return ""
     remedy = f"{known.remedy[:1].upper()}{known.remedy[1:]}."
     if unread:
-        return f"{remedy} Until it can be read, nothing new is known of it."
+        return f"{remedy} Until then verdicts rest on what was read before, if anything was."
     return f"Treat what happened in that time as unknown: findings that rest on it say so. {remedy}"
 
 

@@ -31,8 +31,8 @@ META = DetectorMeta(
     upstream=(KAFKA_8574,),
     remedy=Remedy.RESTORE,
     next_action=(
-        "Stop this instance, keep a copy of the task directory, remove that task directory only, start again and"
-        " check that the restoration begins at the first offset of the changelog."
+        "Stop this instance cleanly, keep a copy of the task directory, remove that task directory only, start again"
+        " and check that the restoration begins at the first offset of the changelog."
         " Leave the other pods' copies alone. What the task"
         " wrote to its changelog and output topics since the store was opened must be reprocessed."
     ),

@@ -26,9 +26,10 @@ META = DetectorMeta(
     remedy=Remedy.KEEP,
     next_action=(
         "Delete no copy yet. Find out whether the application was reset, or its changelog recreated or cut"
-        " (kafka-get-offsets --time latest below the old offset). After a reset: stop cleanly, keep a copy, remove this"
-        " task directory, start again. If the changelog lost records, this copy is the only complete one: keep it, and"
-        " get help before the task moves."
+        " (kafka-get-offsets --time latest below the old offset). After a reset: stop all instances cleanly, keep"
+        " copies, remove this task directory on each, and reset again, with `cleanUp()` before the start. If the"
+        " changelog lost records, this copy is the only complete one: keep it, and get help before you stop or start an"
+        " instance: either can move the task."
     ),
     consequence=(
         "The store holds records that its changelog lacks: after a reset they count twice, after a loss they exist"

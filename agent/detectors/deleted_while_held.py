@@ -26,7 +26,7 @@ from agent.judging.rule import Docket, Loudness, Rule, TaskStory, derived, detec
 
 META = DetectorMeta(
     id="deleted-while-held",
-    title="Store or files of it deleted under the process that holds it",
+    title="Files of a store deleted while a process has them open",
     mechanism=Mechanism.OFFSET_WITHOUT_DATA,
     severity=Severity.WARNING,
     kind=Kind.EVENT,

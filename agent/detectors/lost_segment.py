@@ -42,9 +42,9 @@ META = DetectorMeta(
     remedy=Remedy.CHECK_FIRST,
     next_action=(
         "Stop this instance cleanly if it runs. Before the next start, check whether the changelog still reaches back"
-        " to those windows, keep a copy of the task directory, and remove that task directory only: the task is"
-        " restored from its whole changelog. Leave the other pods' copies alone: a pod that"
-        " was not killed still has those windows."
+        " to those windows. If it does, keep a copy of the task directory, and remove that task directory only: the"
+        " task is restored from its whole changelog. If not, remove nothing and get help. Leave the other pods' copies"
+        " alone: a pod that was not killed still has those windows."
     ),
     consequence=(
         "Windows are missing or incomplete, now or after the next start; no replay brings them back."
@@ -53,9 +53,10 @@ META = DetectorMeta(
     silent_where=((Fact.SEGMENT_ANSWERS_FOR_STORE, Truth.NO),),
 )
 BEFORE_THE_START = (
-    "Before the next start: check whether the changelog still reaches back to those windows, keep a copy of the task"
-    " directory, remove that task directory only, then start: the task is restored from its whole changelog, nothing"
-    " is lost. A start that finds the directory loses the records for good. Leave the other pods' copies alone."
+    "Before the next start, check whether the changelog still reaches back to those windows. If it does, keep a copy of"
+    " the task directory, remove that task directory only, then start: the task is restored from its whole changelog,"
+    " nothing is lost. If not, remove nothing and get help. A start that finds the directory loses the records for"
+    " good. Leave the other pods' copies alone."
 )
 NOTHING_LOST = (
     "Nothing is lost yet. If you stop this instance, stop it cleanly, with a grace period that lets every store"

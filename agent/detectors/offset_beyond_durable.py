@@ -45,7 +45,7 @@ from agent.quantities.unmoved import Jump, jump_without_put
 
 META = DetectorMeta(
     id="offset-beyond-durable",
-    title="Store reads on from an offset that it did not hold",
+    title="Store resumed from an offset that it had not reached",
     mechanism=Mechanism.OFFSET_WITHOUT_DATA,
     remedy=Remedy.RESTORE,
     next_action=(

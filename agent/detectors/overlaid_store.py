@@ -46,8 +46,8 @@ META = DetectorMeta(
     remedy=Remedy.CHECK_FIRST,
     next_action=(
         "Usually nothing. If `changelog-truncated` follows, do what that finding says."
-        " If keys that were deleted are back (their tombstones are gone from the changelog): stop,"
-        " keep a copy, remove this task directory only, start again and let it restore from empty."
+        " If keys that were deleted are back (their tombstones are gone from the changelog): stop this"
+        " instance cleanly, keep a copy, remove this task directory only, start again and let it restore from empty."
     ),
     consequence="Keys that were deleted may be back.",
     twin=Twin(

@@ -48,8 +48,8 @@ META = DetectorMeta(
     upstream=(KAFKA_8187, KAFKA_5998, TORN_DELETION),
     remedy=Remedy.RESTORE,
     next_action=(
-        "Stop this instance, keep a copy of the task directory, remove that task directory only, start again and watch"
-        " the restoration begin at the first offset of the changelog."
+        "Stop this instance cleanly, keep a copy of the task directory, remove that task directory only, start again"
+        " and watch the restoration begin at the first offset of the changelog."
         f" Leave the other pods' copies alone. {WRITTEN_SINCE}"
     ),
     consequence=WRONG_RESULTS,

@@ -43,8 +43,8 @@ META = DetectorMeta(
         " start, or the pod restores all its state at every start."
     ),
     lowers_risk=(
-        "The state goes with the pod, and every start restores all of it. Mount a persistent volume at state.dir, or"
-        " keep standbys on other pods."
+        "The state is deleted with the pod, and every start restores all of it. Mount a persistent volume at"
+        " state.dir, or keep standbys on other pods."
     ),
     twin=Twin("two applications side by side in one directory", "benign-two-apps-one-dir-3.9.2"),
 )

@@ -46,8 +46,8 @@ META = DetectorMeta(
     exactly_once=False,
     remedy=Remedy.RESTORE,
     next_action=(
-        "Soon, before this copy becomes the active one, and one pod at a time: stop the instance, keep a copy of this"
-        " task directory, remove it, start, and wait until it is restored from empty."
+        "Soon, before this copy becomes the active one, and one pod at a time: stop the instance cleanly, keep a copy"
+        " of this task directory, remove it, start, and wait until it is restored from empty."
     ),
     consequence=(
         "This copy lacks one record until its key is written again. An active task counts and joins without it."

@@ -63,6 +63,7 @@ META = DetectorMeta(
 
 _OLD_DATA = "RocksDB opens the store as the backup had it, and the start trusts the newer offset"
 _REFUSED = "RocksDB refuses the store at every start"
+_UNTRUSTED = "a start may fail before one restores the task in full"
 _DAMAGED = (
     "Before the next start: check the volume (`dmesg`), keep a copy, then remove this task directory only,"
     " `.checkpoint` included; the start restores it in full."
@@ -291,6 +292,13 @@ def _summary_of_damage(x: Damaged, _: Proof | None) -> str:
     return f"{x.named} is damaged: {x.damage[0]}{more}; {means}."
 
 
+def _otherwise(x: Torn) -> list[str]:
+    """Say what a start does that finds it."""
+    if isinstance(x.cause, Database):
+        return [_REFUSED]
+    return [_UNTRUSTED] if isinstance(x.cause, Remains) and x.offset is None else []
+
+
 TORN = Rule[Torn](
     "files of a store are missing",
     innocents={
@@ -313,7 +321,7 @@ TORN = Rule[Torn](
         Confidence.CONFIRMED
         if x.is_sure and not (x.is_moved or _may_be_copied(x.store, x.cause))
         else Confidence.SUSPECTED,
-        next_action=before_the_start(x, _REFUSED) if isinstance(x.cause, Database) else before_the_start(x),
+        next_action=before_the_start(x, *_otherwise(x)),
         remedy=Remedy.RESTORE,
     ),
     summary=lambda x, _: f"{x.named} is torn: {x.what}.{COPYING if _may_be_copied(x.store, x.cause) else ''}",

@@ -57,11 +57,13 @@ META = DetectorMeta(
     upstream=(REFUSED_OPEN, LEAKED_SEGMENT, KAFKA_21034, KIP_1035),
     remedy=Remedy.CHECK_FIRST,
     next_action=(
-        "Start once with `enable.transactional.statestores` off: that start wipes the task and restores it. Or stop"
-        " this instance, keep a copy of the task directory, remove that task directory only, and start."
+        "If a segment is leaked, restart the process and remove nothing. Otherwise: Start once with"
+        " `enable.transactional.statestores` off: that start wipes the task and restores it. Or stop"
+        " this instance cleanly, keep a copy of the task directory, remove that task directory only, and start."
     ),
     consequence=(
-        "The application does not get to RUNNING, or runs without this task, until an operator acts. Nothing is lost."
+        "The application does not get to RUNNING, or runs without this task, until an operator acts. Nothing is lost"
+        " yet."
     ),
     twin=Twin("a task that is refused once more, then wiped", "eos-4.3.1-crash-flushed"),
     silent_where=((Fact.OFFSETS_IN_STORE, Truth.NO),),
@@ -71,8 +73,8 @@ RESTART = (
     " deleted; in a new process the task is restored in full. Remove nothing."
 )
 REMOVE = (
-    "Stop this instance, keep a copy of the directory `{0}`, remove that directory only, and start: its stores are read"
-    " from their topics again."
+    "Stop this instance cleanly, keep a copy of the directory `{0}`, remove that directory only, and start: its"
+    " stores are read from their topics again."
 )
 _REFUSED = (
     "transactional stores refuse it at every opening and never wipe it: the instance that is assigned the task does not"

@@ -35,7 +35,7 @@ META = DetectorMeta(
         "Ask the rollup whether another pod took the task. If none did, stop this instance cleanly and start it again"
         " before the cleaner deletes the directory: the standby is then initialised again."
     ),
-    consequence="The cleaner is about to delete a directory that may still be needed.",
+    consequence="The cleaner may soon delete a directory that is still needed.",
     alert_after_m=5,
     twin=Twin("N7, an ordinary move, the cleaner comes later", "benign-move-3.9.2"),
     silent_where=((Fact.UNINITIALIZED_STANDBY_RUNS, Truth.NO),),

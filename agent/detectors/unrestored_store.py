@@ -55,8 +55,8 @@ META = DetectorMeta(
     upstream=(KAFKA_7672, KAFKA_16017, KAFKA_20416, REVIVED_TASK),
     remedy=Remedy.RESTORE,
     next_action=(
-        "Stop this instance, keep a copy of the task directory, remove that task directory only, start again and check"
-        " that the restoration begins at the first offset of the changelog."
+        "Stop this instance cleanly, keep a copy of the task directory, remove that task directory only, start again"
+        " and check that the restoration begins at the first offset of the changelog."
         " Leave the other pods' copies alone. What the task wrote"
         " to its changelog and output topics since the store was opened was computed on missing state and must be"
         " reprocessed."

@@ -39,17 +39,16 @@ META = DetectorMeta(
     upstream=(KAFKA_19943,),
     remedy=Remedy.CHECK_FIRST,
     next_action=(
-        "If the application deletes keys from this store: stop, keep a copy, remove this task directory only, start"
-        " again and let it restore in full. From 4.3 on state.cleanup.dir.max.age.ms purges such directories at start."
+        "If the application deletes keys from this store: stop this instance cleanly, keep a copy, remove this task"
+        " directory only, start again and let it restore in full."
     ),
     consequence="Keys that were deleted while the directory was idle are back.",
     twin=Twin("N6, a quiet store was restarted soon", "benign-restart-eos-4.1.2"),
     refreshed=True,
 )
 BEFORE_THE_START = (
-    "Before the next start, if the application deletes keys from this store, and another instance worked on this task"
-    " meanwhile: keep a copy, remove this task directory only, then start and let it restore in full. From 4.3 on"
-    " state.cleanup.dir.max.age.ms purges such directories at start."
+    "Before the next start, if the application deletes keys from this store, and another instance ran while this one"
+    " was stopped: keep a copy, remove this task directory only, then start and let it restore in full."
 )
 
 

@@ -10,7 +10,7 @@ from agent.layout.names import GLOBAL_DIRECTORY
 
 WHILE_UNUSED = "only if the task has written nothing since"
 """When `equal` is a refutation: what is computed from a wrong value is in store and changelog alike."""
-_REFUTED = f"`equal` means a false alarm {WHILE_UNUSED}"
+_REFUTED = f"`equal` or `behind` is a false alarm {WHILE_UNUSED}"
 
 
 WHERE_PROVED = "beside the running application or on a stopped one"
@@ -33,7 +33,7 @@ def proof_command(application_id: str, task_id: str, store: str | None) -> str:
 
 def proof_first(how: str, action: str) -> str:
     """Put the proof before what is to be done if it does not refute: findings and alerts say both in this order."""
-    return f"Prove it first, {WHERE_PROVED}: {how}; {_REFUTED}. Otherwise: {action}"
+    return f"Check it first, {WHERE_PROVED}: {how}; {_REFUTED}. Unless it is one: {action}"
 
 
 def decides(meta: DetectorMeta, confidence: Confidence, task_id: str | None) -> bool:

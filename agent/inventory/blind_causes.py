@@ -54,7 +54,7 @@ CAUSES: tuple[BlindCause, ...] = (
     BlindCause("clock-step", "the wall clock jumped: times before and after cannot be compared",
         "let the node's clock be slewed, not stepped"),
     BlindCause("denied", "the agent has no permission to read a file or directory",
-        "run the agent with the application's group (same `runAsGroup`); Kafka Streams makes directories 0750",
+        "run statewarden with the application's group (same `runAsGroup`); Kafka Streams makes directories 0750",
         lasts=True),
     BlindCause("unreadable", "a file or directory cannot be read: an error of the volume, or not the kind of file "
         "it should be",
@@ -63,12 +63,10 @@ CAUSES: tuple[BlindCause, ...] = (
         "check the path in the summary", lasts=True),
     BlindCause("store-damaged", "files of a store are damaged: RocksDB refuses them, too, or has lost the end of "
         "its manifest",
-        "see `statewarden explain torn-store`; until it can be read, verdicts on this store rest on "
-        "what was known before", lasts=True),
+        "see `statewarden explain torn-store`", lasts=True),
     BlindCause("store-unread", "a part of a store could not be read: no permission, a compression or a format that "
         "the agent does not know",
-        "check the permissions of the file in the summary; if they are right, report its format. Verdicts on this "
-        "store rest on what was known before", lasts=True),
+        "check the permissions of the file in the summary; if they are right, report its format", lasts=True),
     BlindCause("store-being-read", "the manifest of a store is longer than one reading takes in, as after weeks "
         "without a restart",
         "nothing: the agent reads on, 1 MiB every two seconds; after that it reads only what is new", lasts=True),

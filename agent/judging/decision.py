@@ -67,16 +67,16 @@ def summary(decision: Decision) -> str:
             what = issues, sentence = _issues(branch), _sentence(branch)
             sure = f"{'a ' if branch.severity is Severity.WARNING else ''}{branch.severity}"
             sure += f" ({branch.incidents[0].confidence}"
-            given = f"If it runs {', '.join(branch.answers)}"
+            given = f"If it runs {', '.join(branch.answers)}" if branch.answers else "Otherwise"
             said.append(
                 f"{given}, the same is {sure})"
                 if what == before
                 else f"{given}, this is {sure}{issues}): {sentence}"
             )
             before = what
-    more_is = "nothing" if decision.least is None else "nothing more"
+    other_is = "it is no incident" if decision.least is None else "nothing more is reported"
     none = any(not x.incidents for x in decision.branches)
-    rest = f" With any other answer {more_is} is reported." if none else ""
+    rest = f" With any other answer {other_is}." if none else ""
     more = "" if decision.sure else " Other settings may matter, too."
     others = f" {decision.unasked} more tasks look suspicious." if decision.unasked else ""
     return f"{'. '.join(said)}.{rest}{more}{others}"
@@ -95,7 +95,7 @@ def next_action(decision: Decision) -> str:
     told = " ".join(f"--set {decision.application_id}:{x}=VALUE" for x in decision.question)
     return (
         f"Find out {in_kafkas_words(decision.question)}. {' '.join(found)} Then add {told}."
-        " Until you know: before you start the application, copy the task directory to a safe place."
+        " Until you know, do not start or restart it; if you must, copy the task directory to a safe place first."
     )
 
 

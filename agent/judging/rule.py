@@ -146,7 +146,7 @@ def graded(proof: Proof | None, missing_facts: tuple[str, ...] = ()) -> Loudness
 class Why(StrEnum):
     """Why a rule says nothing: it is harmless, it cannot be told (yet), or nothing shows it."""
 
-    INNOCENT = "innocent"
+    INNOCENT = "harmless"
     UNKNOWN = "unknown"
     UNPROVED = "unproved"
 

@@ -91,7 +91,7 @@ def test_what_an_incident_says_now_is_what_the_agent_or_audit_exports(meta: Any)
             assert f"printf `{family}{{incident_id=%q}}` $labels.incident_id | query" in shown[name]
             assert f'label "{name}"' in shown[name]
         assert ", reported as: " in shown["description"]
-        assert (" If confirmed: " in shown["description"]) is (meta.level is Level.DAMAGE)
+        assert (" If it is real: " in shown["description"]) is (meta.level is Level.DAMAGE)
         assert not set(alert.labels) & {"summary", "next_step"}
         assert ("suspected: " in alert.summary) == alert.name.endswith("Suspected")
         if meta in OF_DETECTORS:

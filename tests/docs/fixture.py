@@ -120,7 +120,7 @@ CLEAN = {
 ILL = CLEAN | {
     "answer": "damaged", "kinds": ["damaged", "clean-stop-only", "restore"], "follow": ["stale-eos-state"],
     "first_action": "Do this for tasks 0_1, 0_3 in one stop: copy all directories, remove all, and only then start."
-    f" For each task: Leave the volume of {POD} where it is. There, for task 0_1: Prove it first, beside the running"
+    f" For each task: Leave the volume of {POD} where it is. There, for task 0_1: Check it first, beside the running"
     " application or on a stopped one",
 }  # fmt: skip
 IDLE = CLEAN | {"pod": "pod-6", "answer": "not-running", "kinds": ["not-running"], "ill_elsewhere": []}

@@ -31,7 +31,7 @@ def exposed_alert(name: str, meta: DetectorMeta) -> Alert:
         severity="info",
         for_m=WAIT_M,
         keep_m=KEEP_M,
-        summary=f"By release or settings: {meta.title[0].lower()}{meta.title[1:]}",
+        summary=f"Release or settings: {meta.title[0].lower()}{meta.title[1:]}",
         description=text,
         runbook=f"detectors/{meta.id}",
         board="statewarden-application",

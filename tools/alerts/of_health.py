@@ -212,7 +212,7 @@ ROLLUP: tuple[Alert, ...] = (
         5,
         "The fleet audit has not succeeded for three hours",
         "The rollup has not finished an audit for three hours. Problems that only show across pods are not detected. Next: check its "
-        "last job (kubectl get jobs, its log); the next run catches up by itself. Raise the limit if it runs less than hourly.",
+        "last job (kubectl get jobs, its log); the next run catches up by itself. Raise the three hours if it runs less than hourly.",
         Case("fires", {_LAST: "600x400"}, 200, {}),
         Case(
             "fires for one of two clusters",
@@ -251,8 +251,8 @@ ROLLUP: tuple[Alert, ...] = (
         "StatewardenRollupIncidentsUnlisted",
         f"max by (cluster) ({_UNLISTED}) > 0",
         30,
-        "More incidents of the fleet than alerts can see",
-        "The fleet audit found <count> incidents too many for alerts: these raise none. Criticals are kept first, then what only "
+        "More incidents of the fleet than alerts can carry",
+        "Of the fleet audit's incidents <count> raise no alert. Criticals are kept first, then what only "
         "the audit found. Next: read all of them in the "
         "newest report of the rollup, or in its incidents.jsonl.",
         Case("fires", {_UNLISTED: "12x200"}, 31, {}, {"<count>": "12"}),

@@ -63,7 +63,7 @@ def _says(meta: DetectorMeta | RuleMeta, upstream: Sequence[str], consequence: s
     """Say what stays so while an incident lasts: as what it began, and what follows; and where its step is."""
     bug = f"{meta.title[0].lower()}{meta.title[1:]}" + (f" ({', '.join(upstream)})" if upstream else "")
     step = f"Read it before you remove or start anything: {where_to_read('<incident>')}."
-    condition = "If confirmed: " if meta.level is Level.DAMAGE else ""
+    condition = "If it is real: " if meta.level is Level.DAMAGE else ""
     return f"Incident <incident>, reported as: {bug}. {condition}{consequence} Next: {step}"
 
 

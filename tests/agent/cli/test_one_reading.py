@@ -185,8 +185,7 @@ def test_a_scan_says_what_it_read(statewarden: Callable, damaged: Path) -> None:
     (damaged / "app" / "0_1").mkdir()
     read = statewarden("scan", damaged, *PLAIN).out.splitlines()[1]
     assert read.startswith(
-        "read 1 application, 2 tasks, 1 store on disk (no task locked by a process); a scan sees only"
-        " what is on disk"
+        "read 1 application, 2 tasks, 1 store on disk (no task locked by a process); a scan can't see"
     )
     with locked(damaged / "app" / "0_0" / "rocksdb" / "s" / "LOCK"):
         assert "(1 task locked by a process)" in statewarden("scan", damaged, *PLAIN).out.splitlines()[1]

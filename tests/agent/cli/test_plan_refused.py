@@ -47,7 +47,7 @@ def test_a_refusal_is_no_script(statewarden: Callable, tmp_path: Path) -> None:
     said = statewarden("plan", DAMAGE.id, tmp_path)
     assert (said.code, said.out) == (3, "")
     assert "nothing may be removed" in said.err
-    assert said.err.endswith("What to do instead: Delete no copy.\n")
+    assert said.err.endswith("Its step: Delete no copy.\n")
     assert statewarden("plan", "i-000000000000", tmp_path).code == 2
     assert statewarden("plan", DAMAGE.id).code == 2
 

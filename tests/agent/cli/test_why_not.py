@@ -15,7 +15,7 @@ def test_a_trace_with_an_orderly_restart(statewarden: Callable[..., Said], trace
     trace = traces / "benign-restart-eos-4.1.2/trace-pod-a.jsonl.gz"
     said = statewarden("explain", "--why-not", "0_0", trace, *TOLD)
     assert said.code == 0
-    assert "rocksdb/s: innocent: closed in order" in said.out
+    assert "rocksdb/s: harmless: closed in order" in said.out
     assert "not judged (ruled out by settings or release): carried-checkpoint" in said.out
 
 
@@ -27,11 +27,11 @@ def test_a_finding_is_shown_as_such(statewarden: Callable[..., Said], traces: Pa
 
 
 def test_a_directory(statewarden: Callable[..., Said], tmp_path: Path) -> None:
-    """One reading has no reopening: the rule says that there is nothing to judge; a task that is not there is named."""
+    """One reading has no reopening: the rule says that it does not apply; a task that is not there is named."""
     plant(tmp_path)
     said = statewarden("explain", "--why-not", "app/0_0", tmp_path, *TOLD)
     assert said.code == 0
-    assert "opened again, not wiped\n    nothing to judge" in said.out
+    assert "opened again, not wiped\n    does not apply" in said.out
     assert (
         "0_9: no such task; there are app/0_0"
         in statewarden("explain", "--why-not", "0_9", tmp_path).complaint

@@ -200,8 +200,8 @@ def test_sentence(one, opened, words):
 @pytest.mark.parametrize(
     ("one", "words"),
     [
-        (missed(*PLACES, now=30), "Run the agent with the application's group"),
-        (missed(unread(10)), "Until it can be read, nothing new is known of it."),
+        (missed(*PLACES, now=30), "Run statewarden with the application's group"),
+        (missed(unread(10)), "Until then verdicts rest on what was read before, if anything was."),
         (missed(blind(1, 3), now=5), "Treat what happened in that time as unknown"),
         (missed(slowed=LIMIT), "Nothing is wrong with the application"),
         (

@@ -90,7 +90,7 @@ def test_the_seed_bug_asks_one_question(tmp_path: Path) -> None:
         "If it runs exactly-once, on Kafka Streams 4.0.0 to 4.1.2, this is critical (suspected, KAFKA-20685):"
         " Task 0_0: 1778 writes to store"
     )
-    assert said.endswith(" With any other answer nothing is reported.")
+    assert said.endswith(" With any other answer it is no incident.")
 
 
 @pytest.mark.parametrize(

@@ -90,9 +90,9 @@ def test_a_suspicion_begins_with_its_proof():
     """Nothing is stopped or removed for what the proof may refute; the command can be copied."""
     said = with_proof("Stop it.", DAMAGE, Confidence.SUSPECTED, "orders", "0_1", "counts")
     assert said == (
-        "Prove it first, beside the running application or on a stopped one: `statewarden verify STATE_DIR "
-        "--bootstrap-servers HOST:9092 --application orders --task 0_1 --store counts`; `equal` means a false alarm "
-        "only if the task has written nothing since. Otherwise: Stop it."
+        "Check it first, beside the running application or on a stopped one: `statewarden verify STATE_DIR "
+        "--bootstrap-servers HOST:9092 --application orders --task 0_1 --store counts`; "
+        "`equal` or `behind` is a false alarm only if the task has written nothing since. Unless it is one: Stop it."
     )
     assert f"`{proof_command('orders', '0_1', 'counts')}`" in said
 
