@@ -56,7 +56,7 @@ class AgentSettings:
     made."""
     log_level: str = "INFO"  # DEBUG, INFO, WARNING or ERROR
     runbooks: str = ""
-    """Base of the links to runbooks on the agent's page; empty = it names the command instead."""
+    """Base of the links to runbooks on the agent's page; empty = those that the agent serves."""
     metrics_detail: str = "task"  # `task`, or `store` for series of single stores as well
     properties: str = ""
     """`.properties` file of the application, whose settings are facts where nothing else gives them."""

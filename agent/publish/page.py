@@ -149,13 +149,18 @@ def _incident(incident: Incident[Finding], data: PageData) -> str:
         because=f'<p class="where">{cause}</p>' if cause else "",
         missing=f"<p>To know more, give: <code>{wanted}</code></p>" if wanted else "",
         next=re.sub("`([^`]+)`", r"<code>\1</code>", escape(incident.next_action)),
-        runbook=f'<a href="{escape(data.runbooks)}/{escape(address_of(lead.detector, ".html"))}">Runbook</a>'
-        if data.runbooks
-        else f"Runbook: <code>statewarden explain {detector}</code>",
+        runbook=f'Runbook: <a href="{escape(_runbook(data.runbooks, lead.detector))}"><code>statewarden explain'
+        f" {detector}</code></a>",
         count=plural(len(ordered), "finding"),
         evidence="".join(_finding(role, finding, data) for role, finding in ordered[:EVIDENCE_SHOWN])
         + _more(len(ordered) - EVIDENCE_SHOWN, "finding"),
     )  # fmt: skip
+
+
+def _runbook(base: str, detector: str) -> str:
+    return (
+        f"{base}/{address_of(detector, '.html')}" if base else f"runbooks/{detector}"
+    )  # the agent serves it
 
 
 def _finding(role: EvidenceRole, finding: Finding, data: PageData) -> str:

@@ -60,7 +60,7 @@ def test_the_text_of_a_page_names_the_tasks_and_whose_step_comes_first() -> None
     assert row.next_step == f"Do this for tasks 0_2, 0_3 in one stop: {order} {step}"
     heads = {
         Remedy.RESTORE: f"Do this for tasks 0_2, 0_3 in one stop: {order}",
-        Remedy.CHECK_FIRST: f"Check each of the tasks 0_2, 0_3 first. If more than one must be removed: {order}",
+        Remedy.CHECK_FIRST: f"Check tasks 0_2, 0_3, each as said below. If more than one must be removed: {order}",
         Remedy.KEEP: "This is for tasks 0_2, 0_3.",
     }
     for remedy, head in heads.items():

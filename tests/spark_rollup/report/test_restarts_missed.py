@@ -132,4 +132,4 @@ def test_a_copy_that_its_agent_no_longer_counts_is_none_to_rely_on(audited):
     assert (found["severity"], found["confidence"]) == ("info", "unknown")
     assert "pod-b (may be gone)" in str(found["evidence"])
     row = answer(audited, the_end_of_the_other_copy_was_lost)
-    assert row["ill_elsewhere"] == ["pod-b (its agent watches fewer tasks than were seen held)"]
+    assert row["ill_elsewhere"] == ["pod-b (its agent reports fewer tasks than its events show)"]
