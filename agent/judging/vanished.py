@@ -250,7 +250,7 @@ GONE = Rule[Vanished](
         "a process holds the task, and may be about to make the store": lambda x: bool(x.task.held),
         DELETING: lambda x: not is_over(x.case, 0),
         "the store may be about to be made, or copied to its place": lambda x: (
-            x.is_known and not x.is_seen and not is_over(x.case, x.since_us)
+            x.is_known and not x.is_seen and x.case.waited_us(x.since_us) < QUIET_US
         ),
     },
     loudness=lambda x, _: Loudness(

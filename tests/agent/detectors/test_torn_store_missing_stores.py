@@ -174,6 +174,13 @@ def alone(
     return made
 
 
+def after_a_walk(made: TaskCase) -> TaskCase:
+    """The same, with a deletion whose process is gone: it can't go on, but a reading may still be late."""
+    made.task.walk = Deletion(at(5), at(8), Shape.OWNER_WALK, held=True)
+    made.application.lives += (ProcessLife(at(0), at(12)),)
+    return made
+
+
 def global_task(
     *stores: Store,
     in_task: tuple[str, ...] = (),
@@ -243,6 +250,10 @@ PUT_TO = "s.position shows that records were put into it"
         alone("rocksdb", application=beside(KEY_VALUE), unread=True), "was not read", UNKNOWN),
     # it may be about to be made, or copied to its place
     "seconds after the checkpoint": (alone(application=beside(KEY_VALUE), now=14.9), "", MAY_COME),
+    "seconds after the checkpoint, and its process is gone": (
+        after_a_walk(alone(application=beside(KEY_VALUE), now=14.9)), "", MAY_COME),
+    "five seconds after it, and its process is gone": (
+        after_a_walk(alone(application=beside(KEY_VALUE), now=15)), "task 0_1 has that store", SUSPECTED),
     "seconds after the directory": (alone("rocksdb", bare=12, now=16.9), "", MAY_COME),
     "five seconds": (alone("rocksdb", bare=12, now=17), "has an empty directory", WARNED),
     # a global checkpoint names a topic, and the next start reads on from there
