@@ -222,9 +222,14 @@ def _audit(parsed: argparse.Namespace) -> int:
     missing = found.lacking()
     if missing and parsed.json:
         print(f"statewarden-rollup: {printable(missing)}: see {options.output / MARKER}", file=sys.stderr)
+    return exit_code(found, parsed.fail_on)
+
+
+def exit_code(found: PageData, fail_on: str) -> Exit:
+    """Give the exit code: what an agent cannot tell without a setting is no all-clear."""
     worst = found.worst_open()
-    is_bad = worst is not None and worst.rank >= Severity(parsed.fail_on).rank
-    return answer(found=is_bad, unread=bool(missing))
+    is_bad = worst is not None and worst.rank >= Severity(fail_on).rank
+    return answer(found=is_bad, unread=bool(found.lacking() or found.undecided()))
 
 
 def _readable(found: PageData, parsed: argparse.Namespace) -> list[str]:

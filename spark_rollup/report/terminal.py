@@ -14,8 +14,10 @@ from agent.contract.codec import moment, printable
 from agent.contract.events import Severity, Status
 from agent.contract.runbooks import NAMES
 from agent.contract.wording import bugs, continued, named
+from spark_rollup.fleet.restarts import UNDECIDED
 from spark_rollup.report.missed import in_words
 from spark_rollup.report.page import PageData
+from spark_rollup.report.page.data import counts_as
 from spark_rollup.report.since_last import Change, in_a_line
 from spark_rollup.report.story import texts
 
@@ -80,17 +82,20 @@ def _not_given(data: PageData) -> str:
 def _verdict(data: PageData, listed: Sequence[FleetIncident]) -> str:
     incidents, not_given, missed = data.incidents, _not_given(data), in_words(data.coverage)
     severe = [x for x in incidents if _is_severe(x)]
-    is_open = [x for x in severe if x.status is Status.OPEN]
+    undecided = len(data.undecided())
+    is_open = [x for x in severe if x.status is Status.OPEN and counts_as(x) != UNDECIDED]
     counts = ", ".join(
         f"{count} {level.value}"
         for level in (Severity.CRITICAL, Severity.WARNING)
         if (count := sum(x.severity is level for x in is_open))
     )
-    parts = [f"{_number(len(is_open), 'incident')} open: {counts}" if is_open else "no incidents found"]
+    parts = [f"{_number(len(is_open), 'incident')} open: {counts}"] if is_open else []
+    if undecided or not is_open:
+        parts.append(f"{undecided} undecided" if undecided else "no incidents found")
     doubts = "; ".join(filter(None, (data.lacking(), missed, "" if is_open else not_given)))
     if doubts:
         parts.append(printable(doubts if is_open else f"not an all-clear: {doubts}"))
-    if over := len(severe) - len(is_open):
+    if over := len(severe) - len(is_open) - undecided:
         parts.append(f"{over} resolved")
     if remarks := len(incidents) - len(severe):
         hidden = sum(not _is_severe(x) for x in listed) < remarks
@@ -127,15 +132,15 @@ def _read(data: PageData) -> str:
 
 
 def _incident(one: FleetIncident, shown: Shown, changed: Change | None) -> list[str]:
-    mark = one.severity.value.upper().ljust(8)
+    mark = counts_as(one).upper().ljust(8)
     if shown.paint:
         mark = f"{_COLOURS[one.severity]}{mark}{_RESET}"
-    detector = one.lead.detector
+    detector = "" if counts_as(one) == UNDECIDED else f" {printable(one.lead.detector)} "
     by = "; reported by its agent only" if one.lead.link.by_agent else ""
     since = f", {changed.value}" if changed in (Change.NEW, Change.WORSE) else ""
     said = f"({one.confidence.value}, {one.status.value}{since}{by})"
     lines = [
-        f"{mark} {printable(detector)}  {printable(_address(one))}  {said}",
+        f"{mark}{detector} {printable(_address(one))}  {said}",
         *_wrapped(one.sentence, shown),
         *_wrapped(_since(one), shown),
     ]

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 from spark_rollup.report.page.address import marks, pod_name, restart_id
 from spark_rollup.report.page.data import (
-    SEVERITIES,
     WORDS,
     Links,
     PageData,
     PodKey,
     Row,
+    counts_as,
     pod_key,
 )  # fmt: skip
 from spark_rollup.report.page.text import (
@@ -53,7 +53,7 @@ def pods(data: PageData, links: Links) -> str:
     counts: dict[PodKey, Counter[str]] = defaultdict(Counter)
     for incident in data.open_incidents():
         for pod in incident.pods:
-            counts[incident.namespace, pod][incident.severity.value] += 1
+            counts[incident.namespace, pod][counts_as(incident)] += 1
 
     def attention(row: Row) -> tuple[bool, bool]:
         key = pod_key(row)
@@ -76,7 +76,7 @@ def pods(data: PageData, links: Links) -> str:
 
 
 def _pod(row: Row, seen: Row, strip: str, found: Counter[str], linked: str) -> str:
-    chips = " ".join(f'<span class="chip {x}">{found[x]} {WORDS[x]}</span>' for x in SEVERITIES if found[x])
+    chips = " ".join(f'<span class="chip {x}">{found[x]} {WORDS[x]}</span>' for x in WORDS if found[x])
     state = str(row["agent_state"])
     tone = "quiet" if state in ("watching", "stopped") else "warning"
     return (

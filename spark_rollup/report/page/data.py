@@ -10,6 +10,7 @@ from typing import Any
 from agent.contract.audited import FleetIncident
 from agent.contract.codec import parse_us
 from agent.contract.events import Severity, Status
+from spark_rollup.fleet.restarts import UNDECIDED
 from spark_rollup.report import unread
 from spark_rollup.report.expected import Expected
 from spark_rollup.report.missed import missed
@@ -27,8 +28,8 @@ PodKey = tuple[str, str]
 SEVERITIES = ("critical", "warning", "info")
 """The most severe first, as the page lists them."""
 
-WORDS = {"critical": "critical", "warning": "warning", "info": "remark"}
-"""How the page calls an incident of each severity."""
+WORDS = {"critical": "critical", "warning": "warning", "info": "remark", UNDECIDED: UNDECIDED}
+"""How the page calls an incident of each severity, and a question."""
 
 REMARK = SEVERITIES[-1]
 
@@ -82,13 +83,18 @@ class PageData:
         """List open incidents that are no remarks."""
         return [x for x in self.open_incidents() if x.severity is not Severity.INFO]
 
+    def undecided(self) -> list[FleetIncident]:
+        """List open incidents that are questions: their worst case may be critical."""
+        return [x for x in self.urgent() if counts_as(x) == UNDECIDED]
+
     def open_findings(self) -> list[Row]:
         """List findings that are open."""
         return [row for row in self.findings if row["status"] == Status.OPEN.value]
 
     def worst_open(self) -> Severity | None:
-        """Find the highest severity of what is open, known or only counted by agents; None when nothing is."""
-        levels = [Severity(str(row["severity"])) for row in self.open_findings()]
+        """Find the highest severity of what is open, known or only counted by agents; None: nothing, or questions."""
+        found = self.open_findings()
+        levels = [Severity(str(row["severity"])) for row in found if row["detector"] != UNDECIDED]
         return max((*levels, *missed(self.coverage)), key=lambda level: level.rank, default=None)
 
     def lacking(self) -> str:
@@ -117,6 +123,11 @@ class Links:
     def card(self, incident: FleetIncident) -> str:
         """Find an incident's address; empty: it has no card."""
         return self.cards.get((incident.namespace, incident.id), "")
+
+
+def counts_as(incident: FleetIncident) -> str:
+    """Say what an incident is counted as: a question, or its severity."""
+    return UNDECIDED if incident.lead.detector == UNDECIDED else incident.severity.value
 
 
 def task_key(row: Row) -> TaskKey:

@@ -21,11 +21,11 @@ from spark_rollup.report.page.address import (
 )  # fmt: skip
 from spark_rollup.report.page.data import (
     REMARK,
-    SEVERITIES,
     WORDS,
     Links,
     PageData,
     Row,
+    counts_as,
     task_key,
 )  # fmt: skip
 from spark_rollup.report.page.text import (
@@ -90,24 +90,24 @@ def todo(data: PageData, links: Links) -> str:
 
 
 def _instruction(group: Sequence[FleetIncident], links: Links) -> str:
-    first, severity = group[0], group[0].severity.value
+    first, word, severity = group[0], counts_as(group[0]), group[0].severity.value
     where = [f'<a href="#{at}">{short(x)}</a>' if (at := links.card(x)) else short(x) for x in group[:LINKS]]
     more = f" and {len(group) - LINKS} more" if len(group) > LINKS else ""
     return (
-        f'<span class="chip {severity}">{severity}</span> <span class="who">{"; ".join(where)}{more}:</span> '
+        f'<span class="chip {severity}">{word}</span> <span class="who">{"; ".join(where)}{more}:</span> '
         f"{escape(first.next_action)}"
     )
 
 
 def _by_severity(incidents: Iterable[FleetIncident]) -> str:
-    return by_severity(x.severity for x in incidents)
+    return by_severity(map(counts_as, incidents))
 
 
 def by_severity(severities: Iterable[object]) -> str:
     """Count by severity: `3 critical, 12 warning, 1 remark`."""
     found = Counter(map(str, severities))
-    words = {x: count(found[x], "remark") if x == REMARK else f"{found[x]} {x}" for x in SEVERITIES}
-    return ", ".join(words[x] for x in SEVERITIES if found[x])
+    words = {x: count(found[x], "remark") if x == REMARK else f"{found[x]} {x}" for x in WORDS}
+    return ", ".join(words[x] for x in words if found[x])
 
 
 def section(data: PageData, links: Links) -> str:
@@ -165,7 +165,7 @@ def _card(incident: FleetIncident, data: PageData, links: Links, taken: set[str]
         f'<article class="card incident {severity}{done}" id="{here}" tabindex="-1"'
         f"{marks(incident.namespace, [incident.application_id], incident.pods, severity)}>"
         + "".join(f'<span class="also" id="{address}"></span>' for address in dict.fromkeys(also))
-        + f'<h3><span class="chip {severity}">{WORDS[severity]}</span> '
+        + f'<h3><span class="chip {severity}">{WORDS[counts_as(incident)]}</span> '
         f"{issues}{clip(incident.claim or incident.lead.detector, 200)} "
         f'<a class="id" href="#{here}">{code(incident.id)}</a></h3>'
         f'<p class="where">{whole(incident)}</p><p class="when">{_when(incident, data, links)}</p>'

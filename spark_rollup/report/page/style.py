@@ -13,7 +13,7 @@ CSS = """
   --good: light-dark(#2e6b46, #8fd1a8); --good-wash: light-dark(#e6f2ea, #1b3024);
 }
 .critical { --tone: var(--critical); --tone-wash: var(--critical-wash); }
-.warning { --tone: var(--warning); --tone-wash: var(--warning-wash); }
+.warning, .undecided { --tone: var(--warning); --tone-wash: var(--warning-wash); }
 .info { --tone: var(--info); --tone-wash: var(--info-wash); }
 .good { --tone: var(--good); --tone-wash: var(--good-wash); }
 * { box-sizing: border-box; }

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 
 from agent.contract.audited import FleetIncident
 from agent.contract.codec import parse_us
+from spark_rollup.fleet.restarts import UNDECIDED
 from spark_rollup.report.missed import in_words
 from spark_rollup.report.page.address import pod_name, short
 from spark_rollup.report.page.data import (
@@ -16,6 +17,7 @@ from spark_rollup.report.page.data import (
     Links,
     PageData,
     PodKey,
+    counts_as,
     pod_key,
 )  # fmt: skip
 from spark_rollup.report.page.text import (
@@ -87,8 +89,9 @@ def headline(data: PageData) -> str:
         return f"Unknown: {missed}" if missed else _all_clear(data, names)
     missing = (f"; not seen: {names}" if names else "") + (f"; {missed}" if missed else "")
     if len(found) == 1:
-        return f"1 {found[0].severity} incident: {short(found[0])}{missing}"
-    counts = [(sum(x.severity == word for x in found), word) for word in SEVERITIES[:-1]]
+        return f"1 {counts_as(found[0])} incident: {short(found[0])}{missing}"
+    counted = Counter(map(counts_as, found))
+    counts = [(counted[word], word) for word in (*SEVERITIES[:-1], UNDECIDED)]
     words = " and ".join(f"{number} {word}" for number, word in counts if number)
     return f"{words} incidents in {_where(found)}{missing}"
 
@@ -195,16 +198,17 @@ def read(data: PageData) -> str:
 
 def tiles(data: PageData) -> str:
     """Render the counts: open incidents by severity, resolved ones, and pods that are seen right now."""
-    alive = [x.severity.value for x in data.open_incidents()]
+    alive = Counter(map(counts_as, data.open_incidents()))
     cells = [
         (
-            word if word in alive else "none",
-            alive.count(word),
+            word if alive[word] else "none",
+            alive[word],
             f"{WORDS[word]}{'s' if word == REMARK else ''}, open",
         )
-        for word in SEVERITIES
+        for word in (*SEVERITIES, UNDECIDED)
+        if word in SEVERITIES or alive[word]
     ]
-    resolved = len(data.incidents) - len(alive)
+    resolved = len(data.incidents) - alive.total()
     missing, total = len(unseen_now(data)), len(data.pods)
     seen = total - missing - len(unseen(data)[ENDED])
     kind = "warning" if missing or not total else "good" if seen else "none"

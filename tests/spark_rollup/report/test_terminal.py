@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from agent.contract.events import Severity
+from spark_rollup.cli import exit_code
 from spark_rollup.report.page import PageData, render
 from spark_rollup.report.terminal import Shown, readable
+from tests.spark_rollup.report.page.page_rows import finding, page
 
 REPORT = Path("out/report.html")
 
@@ -46,6 +48,27 @@ def test_what_agents_count_and_is_not_there_is_no_all_clear():
     elsewhere = {**row, "namespace": "eu-1/shop", "missed_warnings": 0}
     beside = readable(nothing(coverage=[row, elsewhere]), REPORT, Shown())[0]
     assert "agents count 1 warning that is not in the input (shop/orders-0) (2 pods" in beside
+
+
+def test_a_question_is_counted_apart():
+    """Its worst case may be critical: it is neither a warning nor an all-clear, whatever `--fail-on` is."""
+    asked: dict[str, object] = {
+        "id": "f2", "detector": "undecided", "level": "exposure", "severity": "warning", "reported_by": "agent",
+        "confirms": [], "task_id": None, "store": None,
+    }  # fmt: skip
+    found = page(findings=[finding(**asked)])
+    lines = readable(found, REPORT, Shown())
+    assert lines[0].startswith("1 undecided (")
+    assert any(
+        line.startswith("UNDECIDED shop/orders on pod-a  (confirmed, open; reported by") for line in lines
+    )
+    assert [exit_code(found, level) for level in ("info", "warning", "critical")] == [3, 3, 3]
+    beside = page(findings=[finding(severity="warning"), finding(**asked)])
+    assert readable(beside, REPORT, Shown())[0].startswith("1 incident open: 1 warning; 1 undecided (")
+    assert [exit_code(beside, level) for level in ("warning", "critical")] == [1, 3]
+    over = page(findings=[finding(**asked, status="resolved")])
+    assert readable(over, REPORT, Shown())[0].startswith("no incidents found; 1 resolved (")
+    assert exit_code(over, "info") == 0
 
 
 def test_lines_of_another_major_version_are_no_all_clear():

@@ -36,6 +36,11 @@ def pods(*states: str) -> dict[str, object]:
             ]},
             "1 critical and 2 warning incidents in bills, orders",
         ),
+        # a question is none of the warnings
+        (
+            {"findings": [finding(), finding(id="b", detector="undecided", severity="warning", confirms=[])]},
+            "1 critical and 1 undecided incidents in orders",
+        ),
         # an all-clear says what it is about: what was not watched is named beside it
         ({"findings": [], "coverage": [WHOLE]}, CLEAR),
         (
@@ -173,6 +178,13 @@ def test_tiles_count_incidents_and_pods():
     text = render(page(findings=rows, pods=[pod, {**pod, "pod": "pod-q", "agent_state": "silent"}]))
     assert '<div class="tile critical"><b>1</b><span>critical, open</span></div>' in text
     assert "<b>1</b><span>resolved</span>" in text
+    assert "undecided, open" not in text
+    asked = render(
+        page(findings=[*rows, finding(id="c", detector="undecided", severity="warning", confirms=[])])
+    )
+    assert '<div class="tile undecided"><b>1</b><span>undecided, open</span></div>' in asked
+    assert '<div class="tile none"><b>0</b><span>warning, open</span></div>' in asked
+    assert '<span class="chip warning">undecided</span>' in section(asked, "incidents")
     assert '<div class="tile warning"><b>1 of 2</b><span>pods seen now</span></div>' in text
 
 
