@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import NamedTuple
 
@@ -15,6 +16,7 @@ NAMED = 6  # tasks or pods that a sentence names; of more it gives the number
 ALSO = 2  # other sentences of the same detector that an incident's sentence repeats, the worst first
 
 _AROUND = ".,:;`'()"
+_TASK = re.compile(r"\d+_\d+\b")
 
 _HAS = {
     Affected.YES: ("has it", "has at least one of them"),
@@ -44,27 +46,28 @@ def sentence(lead: Member[F], rows: Sequence[Member[F]]) -> str:
     others = [
         x for x in rows if x.finding.detector == said_by.detector and x.finding.status is said_by.status
     ]
-    if not said_by.task_id and any(x.link.pod for x in rows):
-        others = [x for x in others if x.link.pod]
-        means = _meanings([lead, *others])
-        pods = {x.link.pod for x in others if means(x.finding.summary) == means(about)}
-        return _with_others(about, "pod", pods - {lead.link.pod})
-    others = [x for x in others if x.finding.task_id]
-    means = _meanings([lead, *others])
+    of_pods = not said_by.task_id and any(x.link.pod for x in rows)
+
+    def place(one: Member[F]) -> str:
+        return one.link.pod if of_pods else one.finding.task_id or ""
+
+    others = [x for x in others if place(x)]
+    # what names another task is not the same on another pod
+    means = _meanings([lead, *others], but=_TASK if of_pods else None)
     said = {means(about)}
-    same = {x.finding.task_id or "" for x in others if means(x.finding.summary) in said}
-    parts = [_with_others(about, "task", same - {said_by.task_id or ""})]
+    same = {place(x) for x in others if means(x.finding.summary) in said}
+    parts = [_with_others(about, "pod" if of_pods else "task", same - {place(lead)})]
     remark = said_by.severity is Severity.INFO
-    for one in sorted(
-        (x.finding for x in others), key=lambda x: (weight(x), x.opened_at_us, x.task_id or "")
-    ):
+    for x in sorted(others, key=lambda x: (weight(x.finding), x.finding.opened_at_us, place(x))):
+        text = x.finding.summary
         if (
-            means(one.summary) not in said
-            and (remark or one.severity is not Severity.INFO)
+            means(text) not in said
+            and (remark or x.finding.severity is not Severity.INFO)
             and len(parts) <= ALSO
         ):
-            said.add(means(one.summary))
-            parts.append(f"Also: {one.summary}")
+            said.add(means(text))
+            where = f" on {x.link.pod}" if of_pods and x.link.pod not in text else ""
+            parts.append(f"Also{where}: {text}")
     return " ".join(parts)
 
 
@@ -87,18 +90,17 @@ def bugs(upstream: Sequence[str], affected: Affected) -> str:
     return f"Bug{'s' if len(upstream) > 1 else ''}: {', '.join(upstream)}; {of_release(upstream, affected)}"
 
 
-def _meanings(rows: Iterable[Member[F]]) -> Callable[[str], str]:
-    """Make what reduces sentences of these findings to their meaning."""
+def _meanings(rows: Iterable[Member[F]], but: re.Pattern[str] | None = None) -> Callable[[str], str]:
+    """Make what reduces sentences of these findings to their meaning; `but`: words that stay."""
     every = {name for x in rows for name in _names(x)}
-    return lambda text: _meaning(text, every)
-
-
-def _meaning(text: str, names: Collection[str | None]) -> str:
-    """Give a sentence without what differs from one task to the next: names, and each word with a digit in it."""
-    return " ".join(
-        "#" if word.strip(_AROUND) in names or any(x.isdigit() for x in word) else word
-        for word in text.split()
+    return lambda text: " ".join(
+        word if but and but.search(word) else _meaning(word, every) for word in text.split()
     )
+
+
+def _meaning(word: str, names: Collection[str]) -> str:
+    """Give a word of a sentence, or `#` where it differs from one task to the next: names, and what has a digit."""
+    return "#" if word.strip(_AROUND) in names or any(x.isdigit() for x in word) else word
 
 
 def _with_others(summary: str, kind: str, others: Collection[str]) -> str:

@@ -32,8 +32,11 @@ def judge(case: ApplicationCase) -> Iterable[Verdict]:
     decision = case.decision
     if decision is None:
         return
+    said = (x for branch in decision.branches for one in branch.incidents for _, x in one.findings)
+    first = min((x.opened_at_us, x.task_id or "", x.identity or "") for x in said)
     yield Verdict(
         subject="settings",
+        began_with="/".join(first[1:]),
         opened_at_us=decision.since_us,
         summary=summary(decision),
         evidence=tuple(

@@ -298,7 +298,7 @@ def _open(meta: DetectorMeta, place: Place, verdict: Verdict, read_once_us: int 
     is_of_reading = read_once_us is not None and verdict.opened_at_us >= read_once_us
     parts = (
         meta.id, place.application_id, place.task_id or "", verdict.store or "",
-        verdict.identity or verdict.subject, "" if is_of_reading else str(verdict.opened_at_us),
+        verdict.began_with or verdict.identity or verdict.subject, "" if is_of_reading else str(verdict.opened_at_us),
     )  # fmt: skip
     is_ahead = verdict.level is Level.EXPOSURE
     next_action = with_proof(

@@ -124,6 +124,8 @@ class Verdict:
     lasting: bool = False
     # of a law: it is not said where a detector of a known fault reports the same damage
     gives_way: bool = True
+    # task and incarnation that it began with, for the id of one whose subject other pods have, too; it stays
+    began_with: str = ""
 
 
 @dataclass(frozen=True, slots=True)

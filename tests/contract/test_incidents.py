@@ -267,3 +267,13 @@ def test_it_names_the_finding_whose_instruction_it_follows(gather: Gather) -> No
     cut = replace(WIPED, id="c" * 16, detector="changelog-truncated", severity=Severity.WARNING)
     (one,) = gather([WIPED, cut])
     assert (one.lead.detector, one.do_first) == ("skipped-eos-wipe", "changelog-truncated")
+
+
+def test_what_names_another_task_is_not_the_same_on_another_pod() -> None:
+    """Agents of copied volumes may give one id to a question that began with one incarnation; numbers may differ."""
+    asked = replace(WIPED, detector="undecided", task_id=None, store=None, mechanism="undecided")
+    said = {"pod-a": "Task 0_0: 5 writes.", "pod-b": "Task 0_2: 5 writes.", "pod-c": "Task 0_0: 7 writes."}
+    rows = [{**row(replace(asked, summary=text)), "pod": pod, "pods": [pod]} for pod, text in said.items()]
+    (one,) = gather_rows(rows)
+    assert one.sentence == "Task 0_0: 5 writes. The same on pod pod-c. Also on pod-b: Task 0_2: 5 writes."
+    assert one.pods == ("pod-a", "pod-b", "pod-c")

@@ -82,13 +82,17 @@ def test_what_an_incident_says_now_is_what_the_agent_or_audit_exports(meta: Any)
 
     Another finding may name the incident by now, it may be suspected only, and another incident's step may come first.
     """
-    family = "statewarden_incident_text" if meta in OF_DETECTORS else "statewarden_rollup_incident_text"
+    asked = (
+        "statewarden_incident_text{pod=%q,incident_id=%q}` $labels.pod"
+        if meta in OF_DETECTORS
+        else "statewarden_rollup_incident_text{incident_id=%q}`"
+    )
     for alert in unit_alerts(meta):
         if alert.name.endswith("Exposed"):
             continue
         shown = notification(alert)
         for name in ("summary", "next_step"):
-            assert f"printf `{family}{{incident_id=%q}}` $labels.incident_id | query" in shown[name]
+            assert f"printf `{asked} $labels.incident_id | query" in shown[name]
             assert f'label "{name}"' in shown[name]
         assert ", reported as: " in shown["description"]
         assert (" If it is real: " in shown["description"]) is (meta.level is Level.DAMAGE)

@@ -25,6 +25,9 @@ TEXTS = {"agent": "statewarden_incident_text", "fleet": "statewarden_rollup_inci
 What an incident says changes while it lasts: as labels its texts would make an alert another one, beside the old one.
 """
 
+NAMES = {"agent": ("pod", "incident_id"), "fleet": ("incident_id",)}
+"""Who reports an incident -> the labels that name it: agents of copied volumes give one id."""
+
 WHERE = {
     "<application>": "{{ $labels.application_id }}",
     "<namespace>": "{{ $labels.namespace }}",
@@ -81,10 +84,10 @@ def notification(
     """
     description, _, step = alert.description.partition(_STEP)
     shown = {"summary": alert.summary, "description": description, "next_step": step[:1].upper() + step[1:]}
-    family = TEXTS.get(alert.labels.get("reporter", ""))
-    if family:
+    reporter = alert.labels.get("reporter", "")
+    if reporter:
         for label, known in zip(("summary", "next_step"), text or ("", ""), strict=True):
-            shown[label] = _exported(family, label, shown[label]) if text is None else known or shown[label]
+            shown[label] = _exported(reporter, label, shown[label]) if text is None else known or shown[label]
         shown["summary"] = f"{alert.place}: {shown['summary']}"
     return {
         **{name: fill(said, words) for name, said in shown.items() if said},
@@ -94,9 +97,11 @@ def notification(
     }
 
 
-def _exported(family: str, label: str, instead: str) -> str:
+def _exported(reporter: str, label: str, instead: str) -> str:
     """Join a text of the incident, as it is now."""
-    found = f"with printf `{family}{{incident_id=%q}}` $labels.incident_id | query"
+    asked = ",".join(f"{name}=%q" for name in NAMES[reporter])
+    given = " ".join(f"$labels.{name}" for name in NAMES[reporter])
+    found = f"with printf `{TEXTS[reporter]}{{{asked}}}` {given} | query"
     return f'{{{{ {found} }}}}{{{{ . | first | label "{label}" }}}}{{{{ else }}}}{instead}{{{{ end }}}}'
 
 

@@ -113,8 +113,11 @@ def _expr(unit: str, severity: Severity, scope: Scope | None) -> str:
 def _cases(unit: str, severity: Severity, scope: Scope | None, for_m: int, keep_m: int) -> tuple[Case, ...]:
     labels = _labels(unit, scope)
     series = _incident(unit, severity, scope)
+    # agents of two copies of a volume give one id
+    others = {_text(scope, "Of another pod.", "On another pod.", pod="another"): "1x200"} if scope else {}
+    without = {series: "1x200", **others}
     cases = [
-        Case("fires, and says so without the incident's text", {series: "1x200"}, for_m + 1, labels, SAYS),
+        Case("fires, and says so without the incident's text", without, for_m + 1, labels, SAYS),
         *_same_alert_cases(unit, severity, scope, for_m),
     ]
     if for_m:
@@ -169,9 +172,9 @@ def _same_alert_cases(unit: str, severity: Severity, scope: Scope | None, for_m:
     return tuple(cases)
 
 
-def _text(scope: Scope | None, summary: str, next_step: str) -> str:
+def _text(scope: Scope | None, summary: str, next_step: str, pod: str = "orders-0") -> str:
     """Give the series with the text of the incident."""
-    place = {"namespace": "shop", "pod": "orders-0"} if scope else {"namespace": "statewarden"}
+    place = {"namespace": "shop", "pod": pod} if scope else {"namespace": "statewarden"}
     said = {
         "application_id": "orders",
         "incident_id": "i-0123456789ab",

@@ -33,6 +33,23 @@ def test_the_agent_asks_and_settles():
     assert run.only(ID).status.value == "resolved"
 
 
+def test_pods_with_different_tasks_have_different_ids():
+    """Both begin at one moment, as those of copied volumes may; one's id stays when more of its tasks are damaged."""
+    crash = "5 s, crash, 130 s"
+    here = killed(GUARANTEE, STANDBYS)
+    there = play(
+        Scenario("4.1.2", "exactly_once_v2", hidden=[GUARANTEE, STANDBYS]),
+        f"start, opens 0_2, commits 0_2 100, puts 0_2 500, flushes 0_2, {crash}",
+    )
+    one, other = here.only(ID), there.only(ID)
+    assert one.opened_at_us == other.opened_at_us
+    assert one.id != other.id
+    play(there, f"start, opens 0_1, commits 0_1 100, puts 0_1 500, flushes 0_1, {crash}")
+    now = there.only(ID)
+    assert len(now.evidence) > len(other.evidence)
+    assert (now.id, now.incident_id) == (other.id, other.incident_id)
+
+
 def test_nothing_is_asked_where_everything_is_told():
     """The finding itself is there instead."""
     run = killed()
