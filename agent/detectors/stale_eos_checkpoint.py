@@ -27,7 +27,7 @@ from agent.judging.role import TaskRole, may_be_on_the_way, role_of, was_at_work
 from agent.judging.rule import Docket, Loudness, Proof, Rule, StoreStory, derived, detector, worst_of
 from agent.judging.upstream import KAFKA_10362, KAFKA_20685
 from agent.judging.wording import assumptions, checkpoint_of, most_affected
-from agent.judging.writers import any_writer, as_of, writer_of
+from agent.judging.writers import any_writer, as_of, before_4_3, writer_of
 from agent.quantities.flushed import LATE_US, first_flush_beyond
 
 META = DetectorMeta(
@@ -73,9 +73,9 @@ class Kept(StoreStory):
     """A store, and a checkpoint that its next start would trust; the case has the profile of who wrote the store."""
 
     checkpoint: CheckpointFact  # what is on disk
-    # another release is configured than the one that kept the checkpoint: each trusts it, from 4.3 on in the store
+    # another release may be configured than the one that kept the checkpoint: each trusts it, from 4.3 on in the store
     trusted_later: bool
-    # the one that is configured does not keep it, and nobody saw which one was at work
+    # nobody saw which one was at work, and the one that is configured may not keep it, or none is configured
     is_guessed: bool = False
     subject = derived(lambda x: f"incarnation {x.task.incarnation}")
     opened_at_us = derived(lambda x: first_flush_beyond(x.store, x.mark))
@@ -125,10 +125,8 @@ class Kept(StoreStory):
     @property
     def ran(self) -> bool:
         """Whether it was processed, and not only restored."""
-        if self.is_guessed:  # the one that is configured leaves what a timer wrote
-            return not self.passing
-        if self.role is TaskRole.ASSUMED:
-            return not self.passing or _went_on(self)
+        if self.role is TaskRole.ASSUMED:  # a release that keeps none leaves what a timer wrote
+            return not self.passing or (not self.is_guessed and _went_on(self))
         return self.role in (TaskRole.ACTIVE, TaskRole.UNLESS_PAUSED)
 
     @property
@@ -156,17 +154,19 @@ def _kept(case: TaskCase) -> Iterator[Kept]:
         if not store.databases or store.keeps_offsets:
             continue
         wrote = as_of(case, writer_of(case, store))
-        trusted_later = wrote.profile is not case.profile
-        guessed = not store.sessions and not _keeps(wrote) and case.settings.is_told("kafka_streams_version")
-        if guessed:
+        is_other = wrote.profile is not case.profile
+        guessed = not store.sessions and not is_other and _keeps(wrote) is not Truth.YES
+        if guessed and _keeps(wrote) is Truth.MAYBE:
+            wrote = as_of(case, before_4_3(case.profile))
+        elif guessed and case.settings.is_configured("kafka_streams_version"):
             wrote = as_of(case, any_writer(case, store))
-        if _keeps(wrote):
-            yield Kept(wrote, store, checkpoint, trusted_later or guessed, guessed)
+        if _keeps(wrote) is not Truth.NO:
+            yield Kept(wrote, store, checkpoint, is_other or guessed, guessed)
 
 
-def _keeps(case: TaskCase) -> bool:
-    kept = (Fact.CHECKPOINT_KEPT_IN_RUNNING, Fact.CHECKPOINT_KEPT_AT_RESUME)
-    return any(case.says(x) is not Truth.NO for x in kept)
+def _keeps(case: TaskCase) -> Truth:
+    said = {case.says(x) for x in (Fact.CHECKPOINT_KEPT_IN_RUNNING, Fact.CHECKPOINT_KEPT_AT_RESUME)}
+    return next(x for x in (Truth.YES, Truth.MAYBE, Truth.NO) if x in said)
 
 
 def _has_copied_times(x: Kept) -> bool:

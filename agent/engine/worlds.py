@@ -7,7 +7,6 @@ would be said in any world is well; what would be said in some of them is a deci
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from itertools import combinations, product
 
@@ -22,7 +21,8 @@ from agent.inventory.model import Application, Inventory, Task
 from agent.inventory.settings import TRIED, ApplicationSettings, Setting, SettingsBook
 from agent.judging.base import Detector, Scope
 from agent.judging.decision import ASKED, GUARANTEE, RELEASE, STANDBYS, TRANSACTIONAL, Branch, Decision
-from agent.layout.facts import FACTS, Fact
+from agent.judging.writers import before_4_3
+from agent.layout.facts import FACTS
 from agent.layout.profile import Profile, Truth
 from agent.layout.releases import ReleaseRange, possible_releases
 
@@ -80,10 +80,8 @@ def stretches(known: ReleaseRange, issues: frozenset[ReleaseRange]) -> tuple[Rel
 
 def _written_by(application: Application, profile: Profile) -> Profile:
     """Cut the releases down to those before 4.3 where no store keeps its offset itself: no later one has run there."""
-    known = profile.range.intersect(FACTS[Fact.CHECKPOINT_FILE].holds[0])
-    if not application.plain_us or application.offsets_family_us or known is None:
-        return profile
-    return replace(profile, range=known)
+    is_plain = application.plain_us and not application.offsets_family_us
+    return before_4_3(profile) if is_plain else profile
 
 
 class Worlds:

@@ -152,10 +152,6 @@ class ApplicationSettings:
         """Whether this setting was configured; otherwise a default is an assumption, and nothing is confirmed by it."""
         return name in self.values
 
-    def is_told(self, name: str) -> bool:
-        """Whether somebody gave this setting; a value that is tried is none."""
-        return name in self.values and self.values[name].origin != TRIED
-
     def default(self, name: str) -> int | None:
         """Kafka's documented default; None = there is none, or it depends on something that is not known."""
         if name == "commit_interval_ms":

@@ -7,6 +7,7 @@ from functools import lru_cache
 
 from agent.inventory.model import Session, Store
 from agent.judging.base import ApplicationCase, Fact, TaskCase
+from agent.layout.facts import FACTS
 from agent.layout.profile import Evidence, Profile, Truth, infer
 
 
@@ -20,12 +21,19 @@ def writer_of(case: ApplicationCase, store: Store) -> Profile:
 
 def any_writer(case: ApplicationCase, store: Store) -> Profile:
     """Return the profile of all releases that may have written a store without offsets, whatever is configured."""
-    return _before_4_3(_versions(case, store), case.settings.text("upgrade_from"))
+    return _any_before_4_3(_versions(case, store), case.settings.text("upgrade_from"))
 
 
 def writer_before(case: ApplicationCase, store: Store, session: Session) -> Profile:
     """Return the profile of the release that let a store go at the end of a session."""
     return case.profile if session.kept_offsets else _other(case, store)
+
+
+@lru_cache(maxsize=64)
+def before_4_3(profile: Profile) -> Profile:
+    """Cut a profile down to the releases that leave stores without offsets; one that has none stays."""
+    known = profile.range.intersect(FACTS[Fact.CHECKPOINT_FILE].holds[0])
+    return profile if known is None else replace(profile, range=known)
 
 
 def as_of(case: TaskCase, profile: Profile) -> TaskCase:
@@ -54,5 +62,5 @@ def _versions(case: ApplicationCase, store: Store) -> frozenset[str]:
 
 
 @lru_cache(maxsize=64)
-def _before_4_3(versions: frozenset[str], upgraded_from: str | None) -> Profile:
+def _any_before_4_3(versions: frozenset[str], upgraded_from: str | None) -> Profile:
     return infer(Evidence(rocksdb_versions=versions, operator=upgraded_from, plain=True))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,9 +12,22 @@ from agent.contract.events import Affected, Level, Severity, Status
 from agent.inventory.disk import LockState
 from agent.inventory.model import Application
 from agent.inventory.observations import StoreOffsets
-from agent.judging.base import TaskCase
+from agent.judging.base import TaskCase, Truth
+from agent.layout.profile import Profile
+from agent.layout.releases import ReleaseRange
 from tests.support.scenario import WINDOWED, Scenario
-from tests.support.scenario_case import at, case, checkpoint, database, judge, mark, session, store, task
+from tests.support.scenario_case import (
+    at,
+    case,
+    checkpoint,
+    database,
+    judge,
+    mark,
+    profile,
+    session,
+    store,
+    task,
+)
 from tests.support.scenario_script import play
 from tests.support.tables import LIKELY, PROVED, QUIET, REMARKED, SUSPECTED, WARNED, heard, said, table
 
@@ -225,6 +239,17 @@ def just_free(seconds: float, lock: LockState = LockState.HELD) -> TaskCase:
     return at_rest(found=21, now=seconds, application=Application("app", exists=True, lock=lock))
 
 
+def seen(release: str) -> TaskCase:
+    """The same, and a process whose release is seen, not told."""
+    return replace(at_rest(release=None), profile=profile(release))
+
+
+def of_4_2_to_4_4(**settings: Any) -> TaskCase:
+    """The same, of releases with one RocksDB: the later ones write no checkpoint."""
+    releases = Profile(ReleaseRange.between("4.2.0", "4.4.x"), transactional=Truth.MAYBE)
+    return replace(at_rest(release=None, **settings), profile=releases)
+
+
 COPY = "its file times may be those of a copy"
 
 
@@ -246,6 +271,15 @@ COPY = "its file times may be those of a copy"
     # told the release with the fix, which a timer makes write the like while it restores
     "4.2.2 leaves none that no commit wrote: an older one did": (at_rest(release="4.2.2"), LIKELY),
     "one that its own restoration may have left": (at_rest(40, offset=10_001, release="4.2.2"), SUSPECTED),
+    "told 4.3, another one was at work": (at_rest(40, offset=10_001, release="4.3.1"), LIKELY),
+    # which release comes changes nothing: one before it kept the checkpoint
+    "no release told": (at_rest(release=None), LIKELY),
+    "any patch of 4.2": (at_rest(release="4.2", standbys=None), LIKELY),
+    "one that 4.2.2 may have left": (at_rest(40, offset=10_001, release="4.2"), SUSPECTED),
+    "by its RocksDB 4.2 to 4.4": (of_4_2_to_4_4(standbys=1), LIKELY),
+    "a standby, of a release that writes at each commit": (at_rest(release=None, standbys=None), SUSPECTED),
+    "so told": (at_rest(release="2.6.2", standbys=None), SUSPECTED),
+    "its release is seen, and has the fix": (seen("4.2.2"), QUIET),
 })  # fmt: skip
 def test_file_times(one, expected):
     """Without any history the times of the files say it."""
