@@ -11,7 +11,7 @@ from typing import TextIO
 
 from agent.cli.incident_text import WIDTH, incident_text, wrapped
 from agent.contract.codec import printable, rfc3339
-from agent.contract.events import Severity, Status
+from agent.contract.events import Confidence, Severity, Status
 from agent.contract.exit_codes import Exit, answer
 from agent.contract.finding import Finding
 from agent.contract.incidents import Accepts, Incident, gather
@@ -236,14 +236,20 @@ def exit_code(
 ) -> tuple[Exit, str]:
     """Give the exit code and why: open findings at least as severe as asked for count; momentary ones do not.
 
-    What is open, or so severe in every possible world, counts; in some of them it is undecided, like what was not
-    read.
+    What is critical, or so severe in every possible world, counts; a suspected warning about whose task a question is
+    open is undecided, like what was not read.
     """
     limit = Severity(fail_on).rank
     certain = [x for x in reading.decisions if x.least is not None and x.least.rank >= limit]
     doubtful = [x for x in reading.decisions if x.severity.rank >= limit and x not in certain]
+    asked = {(x.application_id, task) for x in doubtful for task in x.tasks}
+    severe = [x for x in findings if x.severity.rank >= limit and x.status is Status.OPEN]
     count = sum(
-        x.severity.rank >= limit and x.status is Status.OPEN and x.detector != UNDECIDED.id for x in findings
+        x.severity is Severity.CRITICAL
+        or x.confidence is Confidence.CONFIRMED
+        or (x.application_id, x.task_id) not in asked
+        for x in severe
+        if x.detector != UNDECIDED.id
     )
     undecided = bool(doubtful) and not may_be_undecided
     code = answer(found=bool(count or certain), unread=bool(reading.how_much) or undecided)
