@@ -37,8 +37,7 @@ Reads the events of all pods, from bronze or from the agents' segments, prints
 the incidents of the fleet, the worst first, and writes tables, JSON lines,
 metrics and report.html into --output. The last good output stays there until
 the new one is complete; the first lines say what has changed since then.""",
-        _FOUND
-        | {Exit.UNREAD: "undecided: a setting or what --expect names is missing, or an input can't be read"},
+        _FOUND | {Exit.UNREAD: "undecided, what --expect names is missing, or an input can't be read"},
         """\
 examples:
   statewarden-rollup audit --input EVENTS --output OUT

@@ -61,11 +61,12 @@ def test_evidence_opens_by_keyboard(browser: Browser, url: str, shown: list[Page
     steps = sum(len(finding.evidence) for finding in findings)
     browser.open(url)
     reached: list[str] = []
-    for _ in range(7):
+    for _ in range(8):
         browser.press(*TAB)
         reached.append(browser.ask("document.activeElement.innerText"))
     assert reached == ["Skip to the incidents", "Incidents", "Tasks", "Blind intervals", "Metrics",
-                       "Reload", f"Evidence: {len(findings)} findings"]  # fmt: skip
+                       "Reload", "statewarden explain skipped-eos-wipe",
+                       f"Evidence: {len(findings)} findings"]  # fmt: skip
     assert browser.ask("getComputedStyle(document.activeElement).outlineStyle") == "solid"
     assert not browser.ask("document.activeElement.parentElement.open")
     browser.press(*ENTER)
