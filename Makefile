@@ -67,8 +67,8 @@ QUICK := lint docs-check check-supply check-charts site evaluate
 
 check: setup ## everything that CI runs
 	@$(MAKE) -j2 --output-sync=target $(QUICK)
-	@$(MAKE) setup-delivery packages
-	@$(PY) tools/run_tests.py services test
+	@$(MAKE) test-services
+	@$(MAKE) test
 
 nightly: check hunt-short ## the same, and real applications through four fixed mishaps (needs Maven, a JDK and root)
 

@@ -1,13 +1,11 @@
-"""Run tests in processes over lists of folders, and sum them up: `make test`, `make test-services`, `make check`.
+"""Run tests in processes over lists of folders, and sum them up: `make test`, `make test-services`.
 
 One process has what shares a Spark session, one what only computes, and the first has the rest, so live agents, which
 mostly wait, are seldom beside each other. The first one's output is shown as it comes, those of the others after it.
-Of two suites the second's processes begin as those of the first end: as many at a time as the first has.
 """
 
 from __future__ import annotations
 
-import itertools
 import os
 import re
 import signal
@@ -16,7 +14,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -73,15 +71,15 @@ SUITES: Mapping[str, Suite] = {
 }
 
 
-def shares(suite: Suite, arguments: Sequence[str], cache: str = "0") -> list[list[str]]:
-    """Give the arguments of each process; tests that are named are run in one. `cache`: of pytest, for each its own."""
+def shares(suite: Suite, arguments: Sequence[str]) -> list[list[str]]:
+    """Give the arguments of each process; tests that are named are run in one."""
     named = [x for x in arguments if x.startswith("tests") and (ROOT / x.partition("::")[0]).exists()]
     common = ["-m", suite.marks, *suite.options, *arguments]
     if named:
         return [common]
     left_out = [f"--ignore={path}" for paths in suite.others for path in paths]
     return [
-        ["-o", f"cache_dir=.pytest_cache/{cache}.{number}", *SLOWEST, *common, *chosen]
+        ["-o", f"cache_dir=.pytest_cache/{number}", *SLOWEST, *common, *chosen]
         for number, chosen in enumerate(((*left_out, "tests"), *suite.others))
     ]
 
@@ -95,8 +93,8 @@ def start(arguments: Sequence[str], output: IO[bytes]) -> subprocess.Popen[bytes
     )
 
 
-def show(process: subprocess.Popen[bytes], output: Path, meanwhile: Callable[[], None]) -> str:
-    """Show what a process writes until it ends, and do something again and again; returns all of it."""
+def show(process: subprocess.Popen[bytes], output: Path) -> str:
+    """Show what a process writes until it ends; returns all of it."""
     written = b""
     with output.open("rb") as file:
         while True:
@@ -105,7 +103,6 @@ def show(process: subprocess.Popen[bytes], output: Path, meanwhile: Callable[[],
             written += more
             sys.stdout.buffer.write(more)
             sys.stdout.flush()
-            meanwhile()
             if over and not more:
                 return written.decode(errors="replace")
             time.sleep(0.1)
@@ -129,25 +126,17 @@ def status(codes: Sequence[int]) -> int:
     return 0 if 0 in codes else NO_TESTS
 
 
-def run(suites: Sequence[Suite], arguments: Sequence[str]) -> int:
+def run(suite: Suite, arguments: Sequence[str]) -> int:
     """Run all shares and print one last line."""
     began = time.monotonic()
     processes: list[subprocess.Popen[bytes]] = []
-    of_suites = [shares(suite, arguments, str(number)) for number, suite in enumerate(suites)]
-    waiting = [share for found in of_suites for share in found]
     with tempfile.TemporaryDirectory() as folder:
-        files = [Path(folder) / str(number) for number, _ in enumerate(waiting)]
-
-        def fill() -> None:
-            free = len(of_suites[0]) - sum(x.poll() is None for x in processes)
-            begun = len(processes)
-            for file, share in [*zip(files, waiting, strict=True)][begun : begun + free]:
+        files = [Path(folder) / str(number) for number, _ in enumerate(shares(suite, arguments))]
+        try:
+            for file, share in zip(files, shares(suite, arguments), strict=True):
                 with file.open("wb") as output:
                     processes.append(start(share, output))
-
-        try:
-            fill()
-            outputs = [show(processes[number], file, fill) for number, file in enumerate(files)]
+            outputs = [show(process, file) for process, file in zip(processes, files, strict=True)]
         finally:
             stop(processes)
     codes = [process.returncode for process in processes]
@@ -173,14 +162,13 @@ def _terminated(number: int, _: object) -> None:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run suites: their names, then arguments for pytest."""
-    named = list(itertools.takewhile(SUITES.__contains__, arguments))
-    if not named:
-        sys.stderr.write(f"usage: run_tests.py {{{','.join(SUITES)}}} ... [argument of pytest ...]\n")
+    """Run a suite: its name, then arguments for pytest."""
+    if not arguments or arguments[0] not in SUITES:
+        sys.stderr.write(f"usage: run_tests.py {{{','.join(SUITES)}}} [argument of pytest ...]\n")
         return 2
     signal.signal(signal.SIGTERM, _terminated)
     try:
-        return run([SUITES[name] for name in named], arguments[len(named) :])
+        return run(SUITES[arguments[0]], arguments[1:])
     except KeyboardInterrupt:
         return 130
 
