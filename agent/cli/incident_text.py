@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from agent.contract.codec import moment, printable, rfc3339
-from agent.contract.events import Confidence, Severity, Status
+from agent.contract.events import Severity, Status
 from agent.contract.finding import Finding
 from agent.contract.incidents import EvidenceRole, Incident
 from agent.contract.units import Remedy
@@ -139,8 +139,7 @@ def _since(incident: Incident[Finding], read_us: int | None) -> str:
 def _cause(incident: Incident[Finding]) -> str:
     if not incident.upstream:
         return "Not a known bug of Kafka Streams"
-    told = bugs(incident.upstream, incident.affected)
-    return told if incident.confidence is Confidence.CONFIRMED else f"Possible b{told[1:]}"
+    return bugs(incident.upstream, incident.affected, incident.confidence)
 
 
 def _evidence(findings: Sequence[tuple[EvidenceRole, Finding]]) -> str:

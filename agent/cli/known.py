@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from agent.cli.offline import read_once
+from agent.cli.output import is_undecided
 from agent.cli.streams import complain
 from agent.config import Config
 from agent.contract.audited import FleetFinding, read
@@ -18,7 +19,6 @@ from agent.contract.finding import Evidence, read_back
 from agent.contract.grouping import Link
 from agent.contract.incidents import Incident, gather
 from agent.contract.units import Remedy
-from agent.detectors.undecided import META as UNDECIDED
 from agent.engine.one_reading import plural
 from agent.errors import UnreadError, UsageError
 
@@ -148,7 +148,7 @@ def _others(incident: Incident[Any], found: Iterable[Incident[Any]]) -> tuple[In
         if x.id != incident.id and x.application_id == incident.application_id and x.namespace == incident.namespace
         and (x.pods == incident.pods or not {*x.pods}.isdisjoint(incident.pods))
         and x.status is Status.OPEN and x.severity is not Severity.INFO
-        and (x.remedy is not Remedy.OTHER or x.lead.detector == UNDECIDED.id) and not x.lead.lasting
+        and (x.remedy is not Remedy.OTHER or is_undecided(x)) and not x.lead.lasting
     )  # fmt: skip
 
 

@@ -85,9 +85,12 @@ def of_release(upstream: Sequence[str], affected: Affected) -> str:
     return f"this release {_HAS[affected][len(upstream) > 1]}"
 
 
-def bugs(upstream: Sequence[str], affected: Affected) -> str:
-    """Name the bugs, and say whether the release has them."""
-    return f"Bug{'s' if len(upstream) > 1 else ''}: {', '.join(upstream)}; {of_release(upstream, affected)}"
+def bugs(upstream: Sequence[str], affected: Affected, confidence: Confidence) -> str:
+    """Name the bugs, as possible ones of what is not confirmed, and say whether the release has them."""
+    word = "Bug" if confidence is Confidence.CONFIRMED else "Possible bug"
+    return (
+        f"{word}{'s' if len(upstream) > 1 else ''}: {', '.join(upstream)}; {of_release(upstream, affected)}"
+    )
 
 
 def _meanings(rows: Iterable[Member[F]], but: re.Pattern[str] | None = None) -> Callable[[str], str]:

@@ -296,7 +296,10 @@ def _otherwise(x: Torn) -> list[str]:
     """Say what a start does that finds it."""
     if isinstance(x.cause, Database):
         return [_REFUSED]
-    return [_UNTRUSTED] if isinstance(x.cause, Remains) and x.offset is None else []
+    is_trusted = x.offset is not None or is_real(
+        stored_offset(x.store)
+    )  # of the segments that are left, from 4.3 on
+    return [] if is_trusted else [_UNTRUSTED]
 
 
 TORN = Rule[Torn](

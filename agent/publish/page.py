@@ -158,9 +158,8 @@ def _incident(incident: Incident[Finding], data: PageData) -> str:
 
 
 def _runbook(base: str, detector: str) -> str:
-    return (
-        f"{base}/{address_of(detector, '.html')}" if base else f"runbooks/{detector}"
-    )  # the agent serves it
+    """Give the address of a runbook: below a base, or the one that the agent serves."""
+    return f"{base}/{address_of(detector, '.html')}" if base else f"runbooks/{detector}"
 
 
 def _finding(role: EvidenceRole, finding: Finding, data: PageData) -> str:

@@ -176,7 +176,7 @@ def _since(one: FleetIncident) -> str:
 
 
 def _cause(one: FleetIncident) -> str:
-    return bugs(one.upstream, one.affected) if one.upstream else ""
+    return bugs(one.upstream, one.affected, one.confidence) if one.upstream else ""
 
 
 def _evidence(one: FleetIncident) -> str:

@@ -23,7 +23,7 @@ from agent.contract.exit_codes import Exit
 from agent.contract.finding import Finding
 from agent.contract.incidents import gather
 from agent.judging.base import Evidence
-from agent.judging.decision import Branch, Decision
+from agent.judging.decision import Branch, Decision, summary
 from tests.agent.cli.commands import PLAIN
 
 FINDING = Finding(
@@ -244,6 +244,10 @@ def test_a_reading_says_how_the_agents_incident_is_found() -> None:
     whole = replace(FINDING, task_id=None, store=None)
     assert line.format("orders") in printed(whole, again="--state-dir state")
     own = replace(FINDING, level=Level.SELF, missing_facts=())
+    assert "since 2023-11-14 22:13:20 UTC" in printed(FINDING)
+    assert "seen at 2023-11-14 22:13:20 UTC" in printed(
+        FINDING, again="--state-dir state"
+    )  # READING is older
     for text in (printed(FINDING), printed(own, again="--state-dir state")):
         assert "what an agent saw, if one ran" not in text
 
@@ -260,6 +264,14 @@ def test_a_question_is_no_incident() -> None:
     assert text.startswith("1 undecided\n")
     assert ": can't tell without processing.guarantee and num.standby.replicas\n    If it runs" in text
     assert printed(asked, LOUD).startswith("1 incident open: 1 critical; 1 undecided\n")
+
+
+def test_what_holds_under_every_other_answer_is_said_as_the_rest() -> None:
+    """It has no answer to be named by."""
+    loud, quiet = (tuple(gather([x])) for x in (LOUD, FINDING))
+    branches = Branch(("without standbys",), loud), Branch((), quiet)
+    asked = Decision("orders", ("num_standby_replicas",), branches, Severity.WARNING, sure=True)
+    assert summary(asked).endswith(". Otherwise, the same is a warning (suspected).")
 
 
 def test_the_page_of_a_rule_is_asked_for_as_one() -> None:

@@ -145,7 +145,10 @@ def test_expired_segment_that_was_half_deleted(held, number):
     for name in ("CURRENT", "IDENTITY"):
         run.world.play("unlink", f"{oldest.path}/{name}")
     play(run, f"0.5 s, {'crash, ' * held}100 s")
-    assert len([x for x in run.findings(ID) if "data file" in x.summary]) == number
+    told = [x for x in run.findings(ID) if "data file" in x.summary]
+    assert len(told) == number
+    # the other segment keeps an offset, which stands for the whole store
+    assert all("trusts the old offset" in x.next_action for x in told)
 
 
 # -- the exact limits ---------------------------------------------------------------------------------------------
@@ -213,6 +216,9 @@ def test_what_a_verdict_carries():
     (verdict,) = judge(ID, dossier(since=80))
     assert (verdict.store, verdict.identity, verdict.opened_at_us) == ("s", "identity-1", at(80))
     assert (verdict.affected, verdict.evidence[0].where) == (Affected.YES, "app/0_0/rocksdb/s")
+    assert "a start may fail before one restores the task in full" in (
+        verdict.next_action or ""
+    )  # no offset is left
     (verdict,) = judge(ID, dossier(missing=(7, 8, 9, 10)))
     assert "4 files" in verdict.summary
     assert "000009.sst" in verdict.summary

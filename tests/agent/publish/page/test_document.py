@@ -39,10 +39,11 @@ def test_a_recorded_incident_is_reported_in_full() -> None:
                   "0_0", "8 639", "Kafka Streams 4.1.2"):  # fmt: skip
         assert words in reader.text
     assert "statewarden explain skipped-eos-wipe" in reader.text
+    assert "runbooks/skipped-eos-wipe" in reader.links
 
 
-def test_a_runbook_is_a_link_where_its_address_is_known() -> None:
-    """The operator says where the pages are; without that the page names the command that prints them."""
+def test_a_runbook_is_a_link_below_the_operators_address() -> None:
+    """Without one it is the agent's own."""
     told = Reader(render(page_data(incidents=tuple(gather([finding()])))))
     assert "https://example.org/docs/runbooks/damaged-files.html#torn-store" in told.links
 
