@@ -123,9 +123,10 @@ def test_alerts_can_be_left_out_labelled_and_linked(chart: Helm) -> None:
     assert not any("dashboard_url" in x["annotations"] for x in everything.values())
     served = 'query }}http://{{ . | first | label "instance" }}/runbooks/detectors/torn-store{{ end }}'
     assert everything["StatewardenTornStore"]["annotations"]["runbook_url"].endswith(served)
-    assert {
-        x["labels"].get("reporter") for x in everything.values() if "runbook_url" in x["annotations"]
-    } == {"agent"}
+    any_agent = '{{ with query `statewarden_agent_build_info` }}http://{{ . | first | label "instance" }}/runbooks/'
+    split = everything["StatewardenFleetSplitOwner"]["annotations"]["runbook_url"]
+    assert split == any_agent + "rules/split-owner{{ end }}"
+    assert all("/runbooks/" in x["annotations"]["runbook_url"] for x in everything.values())
     assert set(everything) - set(found) == {"StatewardenUndecided"}
     assert all(x["labels"]["team"] == "streams" for x in found.values())
     assert all(x["labels"]["severity"] == everything[name]["labels"]["severity"] for name, x in found.items())
