@@ -123,7 +123,9 @@ def test_alerts_can_be_left_out_labelled_and_linked(chart: Helm) -> None:
     assert not any("dashboard_url" in x["annotations"] for x in everything.values())
     served = 'query }}http://{{ . | first | label "instance" }}/runbooks/detectors/torn-store{{ end }}'
     assert everything["StatewardenTornStore"]["annotations"]["runbook_url"].endswith(served)
-    any_agent = '{{ with query `statewarden_agent_build_info` }}http://{{ . | first | label "instance" }}/runbooks/'
+    any_agent = (
+        '{{ with query `statewarden_agent_build_info` }}http://{{ . | first | label "instance" }}/runbooks/'
+    )
     split = everything["StatewardenFleetSplitOwner"]["annotations"]["runbook_url"]
     assert split == any_agent + "rules/split-owner{{ end }}"
     assert all("/runbooks/" in x["annotations"]["runbook_url"] for x in everything.values())

@@ -76,6 +76,7 @@ def test_no_class_misses_a_goal(era):
     assert unsaid == {miss: [] for miss in Miss}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("eras", "words"), [(WINDOWED, 8), (VERSIONED, 7)], ids=("windowed", "versioned"))
 def test_no_class_of_another_store_misses_a_goal(eras, words):
     """With one segment, which the first record makes: another word, so the lives have eight; with two puts a record."""
@@ -90,6 +91,7 @@ def test_no_class_of_another_store_misses_a_goal(eras, words):
     assert severe >= 12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "era", [x for x in SEGMENTED if not x.eos and not x.transactional], ids=lambda era: era.name
 )

@@ -370,6 +370,8 @@ class TestRealRuns:
         said = "orders-1/0123456789ab-1-9.jsonl.gz could not be read to the end: make readable, or send again"
         assert main(["audit", "--input", str(source), "--output", str(out), "--json"]) == 3
         assert capsys.readouterr().err.endswith(f"statewarden-rollup: {said}: see {out}/_SUCCESS.json\n")
+        if not whole:  # the other commands read as the audit does
+            return
         for given in (["--from", str(out)], ["--input", str(source)]):
             assert main(["safe-to-restart", "--max-age", "any", *given]) != 0
             assert capsys.readouterr().out.splitlines()[-1] == said
