@@ -15,6 +15,7 @@ from agent.contract.events import Confidence, Severity, Status
 from agent.contract.exit_codes import Exit, answer
 from agent.contract.finding import Finding
 from agent.contract.incidents import Accepts, Incident, gather
+from agent.contract.wording import BEYOND_FILES
 from agent.detectors.undecided import META as UNDECIDED
 from agent.engine.one_reading import may_go_on, plural
 from agent.engine.pipeline import Pipeline
@@ -168,6 +169,8 @@ def print_findings(
     head = f"{_summary(everything, listed, how_much=reading.how_much)}\n{reading.closing}"
     if reading.unread:
         head += f"\n{printable(which(reading.unread))}"
+    if shown.verbose:
+        head += f"\n{BEYOND_FILES}"
     if stream.isatty():  # a program finds each of these lines in one piece
         head = "\n".join(wrapped(line, width, indent="") for line in head.splitlines())
     stream.write(f"{head}\n\n")

@@ -9,6 +9,7 @@ from pathlib import Path
 from agent.cli.offline import parse_duration_us, reading
 from agent.config import Config
 from agent.contract.codec import printable, rfc3339
+from agent.contract.wording import BEYOND_FILES
 from agent.detectors import DETECTORS
 from agent.engine.one_reading import JUDGED_AFTER_US, judge_once, may_go_on
 from agent.engine.pipeline import Pipeline
@@ -48,6 +49,7 @@ def why_not(name: str, source: Path, config: Config) -> int:
             sys.stdout.write(f"\n{detector.meta.id}\n" + "".join(_lines(detector, case)))
     asked = "not judged (ruled out by settings or release): "
     sys.stdout.write(f"\n{asked}{', '.join(silent)}\n" if silent else "")
+    sys.stdout.write(f"\n{BEYOND_FILES}\n")
     return 0
 
 

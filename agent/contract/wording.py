@@ -192,3 +192,10 @@ def pods_of(one: Member[F]) -> tuple[str, ...]:
     """List the pods that a finding is about; `pods` also has those that it was compared with."""
     is_of_several = not one.link.pod or one.mechanism == Mechanism.SHARED_STATE.slug
     return one.link.pods if is_of_several else (one.link.pod,)
+
+
+BEYOND_FILES = (
+    "Files can't show records that were aborted or lost below an offset: `statewarden verify` compares a store with its"
+    " changelog."
+)
+"""For who looks behind an all-clear: some damaged lives leave the files of an undamaged one (`tests/proof`)."""

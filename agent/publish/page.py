@@ -16,7 +16,7 @@ from agent.contract.events import Severity, Status
 from agent.contract.finding import Finding
 from agent.contract.incidents import EvidenceRole, Incident
 from agent.contract.runbooks import address_of
-from agent.contract.wording import named
+from agent.contract.wording import BEYOND_FILES, named
 from agent.engine.rows import StoreRow, TaskRow
 from agent.inventory.model import BlindInterval
 from agent.publish.page_data import ApplicationRow, PageData
@@ -41,7 +41,7 @@ _BODY = Template("""\
 <main id="main">$trouble<h2 id="incidents">Incidents</h2>$incidents
 <h2 id="tasks">Tasks</h2>$tasks
 <h2 id="blind">Blind intervals</h2>$blind</main>
-<footer>Read-only: the agent changes nothing below the state directory.</footer>""")
+<footer>Read-only: the agent changes nothing below the state directory. $beyond</footer>""")
 _INCIDENT = Template("""\
 <article class="card $severity" id="$id"><h3><span class="chip $severity">$severity</span>
 <span class="chip">$confidence</span> $accepted$detector</h3><p class="where">$place · since $since</p>
@@ -77,8 +77,13 @@ def render(data: PageData | None, trouble: str | None = None) -> str:
     body = _BODY.substitute(
         version=escape(data.agent_version), verdict=verdict, facts=_facts(data), trouble=warning,
         incidents=_incidents(data), tasks=_applications(data), blind=_blindness(data),
+        beyond=_with_code(BEYOND_FILES),
     )  # fmt: skip
     return _DOCUMENT.substitute(title=f"{verdict} · {escape(data.pod)}", css=_CSS, body=body)
+
+
+def _with_code(text: str) -> str:
+    return re.sub("`([^`]+)`", r"<code>\1</code>", escape(text))
 
 
 def _verdict(data: PageData) -> str:
@@ -148,7 +153,7 @@ def _incident(incident: Incident[Finding], data: PageData) -> str:
         sentence=escape(incident.sentence),
         because=f'<p class="where">{cause}</p>' if cause else "",
         missing=f"<p>To know more, give: <code>{wanted}</code></p>" if wanted else "",
-        next=re.sub("`([^`]+)`", r"<code>\1</code>", escape(incident.next_action)),
+        next=_with_code(incident.next_action),
         runbook=f'Runbook: <a href="{escape(_runbook(data.runbooks, lead.detector))}"><code>statewarden explain'
         f" {detector}</code></a>",
         count=plural(len(ordered), "finding"),

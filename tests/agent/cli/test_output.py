@@ -22,6 +22,7 @@ from agent.contract.events import Affected, Confidence, Level, Severity, Status
 from agent.contract.exit_codes import Exit
 from agent.contract.finding import Finding
 from agent.contract.incidents import gather
+from agent.contract.wording import BEYOND_FILES
 from agent.judging.base import Evidence
 from agent.judging.decision import Branch, Decision, summary
 from tests.agent.cli.commands import PLAIN
@@ -196,7 +197,8 @@ def test_people_get_a_summary_and_the_worst_first(
 ) -> None:
     """A tired reader sees what is open and what was looked at, then the worst incident; what is left out is counted."""
     text = printed(*findings, **shown)
-    assert text.startswith(f"{head}\nlooked at it all\n\n")
+    beyond = f"{BEYOND_FILES}\n" if "verbose" in shown else ""
+    assert text.startswith(f"{head}\nlooked at it all\n{beyond}\n")
     assert [x.split()[0] for x in text.splitlines()[3:] if x[:1].isupper()] == order.split()
     ended = "since 2023-11-14 22:13:20 UTC, resolved 2023-11-14 22:13:21 UTC"
     assert (ended in text) is (OVER in findings)
@@ -235,6 +237,7 @@ def test_an_incident_has_place_cause_time_and_next_step() -> None:
     everything = printed(FINDING, verbose=True)
     assert "cause: unrestored-store 0_3/totals (warning, suspected, open; id 0123456789abcdef)" in everything
     assert "2023-11-14 22:13:20.000Z  store opened  (orders/0_3/rocksdb/totals)" in everything
+    assert (BEYOND_FILES in everything, BEYOND_FILES in text) == (True, False)
 
 
 def test_a_reading_says_how_the_agents_incident_is_found() -> None:

@@ -24,6 +24,7 @@ def test_a_finding_is_shown_as_such(statewarden: Callable[..., Said], traces: Pa
     trace = traces / "kafka-20685-4.1.2/trace-pod-a.jsonl.gz"
     said = statewarden("explain", "--why-not", "0_0", trace, *TOLD)
     assert "critical, suspected: Task 0_0: store s very likely holds uncommitted data" in said.out
+    assert said.out.endswith("`statewarden verify` compares a store with its changelog.\n")
 
 
 def test_a_directory(statewarden: Callable[..., Said], tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ def test_a_recorded_incident_is_reported_in_full() -> None:
     """The finding, its evidence, the task with its stores and offsets."""
     reader = Reader(render(replayed_page("kafka-20685-4.1.2")))
     for words in ("1 critical incident", "skipped-eos-wipe", "suspected", "KAFKA-20685", "Next:", "Evidence: ",
-                  "0_0", "8 639", "Kafka Streams 4.1.2"):  # fmt: skip
+                  "0_0", "8 639", "Kafka Streams 4.1.2", "statewarden verify compares a store with"):  # fmt: skip
         assert words in reader.text
     assert "statewarden explain skipped-eos-wipe" in reader.text
     assert "runbooks/skipped-eos-wipe" in reader.links
