@@ -31,7 +31,7 @@ def shortage(segments: tuple[Segment, ...], one: Segment, speaker: Segment, chan
     left = end - reach
     for other in segments:
         if other is not one:
-            held = _held(other, changelog if other is speaker else None)
+            held = _held(other, changelog, reach, up_to_offset=other is speaker)
             if held is None:
                 return None
             left -= held
@@ -68,12 +68,14 @@ def _reach(one: Segment, changelog: str) -> int | None:
     return offset + max(0, one.puts - max(sequence, one.offsets.position_sequence or 0))
 
 
-def _held(one: Segment, changelog: str | None) -> int | None:
-    """Return how many records a segment can have taken since it was opened; up to its offset, if that is asked for."""
+def _held(one: Segment, changelog: str, reach: int, *, up_to_offset: bool) -> int | None:
+    """Return how many records behind `reach` a segment can have taken since it was opened."""
     base = 0 if one.made_in_this_life else one.opened_sequence
-    last = one.puts
-    if changelog is not None:
-        last = (_sequence(one, changelog) or 0) - 1  # the offset's own number is no put; 0 = zeroed
+    last, offset, sequence = one.puts, one.offset(changelog), _sequence(one, changelog)
+    if up_to_offset:
+        last = (sequence or 0) - 1  # the offset's own number is no put; 0 = zeroed
+    elif sequence and offset is not None and 0 <= offset <= reach:
+        base = max(base or 0, sequence, one.offsets.position_sequence or 0)  # what came before is not behind it
     return None if base is None or last is None or last < 0 else max(0, last - base)
 
 

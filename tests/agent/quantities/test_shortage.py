@@ -82,6 +82,18 @@ def test_a_flush_that_took_long():
     assert grades(older(3312, 3159, 3407, flushed_us=20.5), newer(10549, 7006)) == {}
 
 
+def test_what_another_segment_took_long_before():
+    """Of a third segment that ended before, only what it took behind its own offset can be what is missing."""
+    old, new = older(3145, 2910, 3003, flushed_us=20.5), newer(11337, 7808)
+    past = replace(older(3000, 2000, 2001), name="w.-60", starts=-60, identity="id-60")
+    assert shortage((past, old, new), old, new, CHANGELOG) == 293
+    assert grades(past, old, new)["w.0"] is Grade.POSSIBLE
+    busy = replace(past, puts=2001 + 293)
+    assert shortage((busy, old, new), old, new, CHANGELOG) == 0
+    later = replace(past, offsets=said(3300, 2000))
+    assert shortage((later, old, new), old, new, CHANGELOG) == 293 - 2001
+
+
 def test_what_cannot_be_counted():
     """A compaction zeroed the numbers, or the agent does not know what had been given out at the opening."""
     old, new = older(3145, 2910, 3003), newer(11337, 7808)
