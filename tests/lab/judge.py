@@ -236,11 +236,14 @@ def _is_wiped(case: Case, due: Asked) -> bool:
     return case.run.guarantee == EOS and any(at_us > case.at_us for at_us in ends(case.pod, due.at_us))
 
 
+_OF_SEGMENTS = frozenset({"lost-segment", "offset-beyond-durable"})
+
+
 def _is_expired(case: Case, due: Asked) -> bool:
     """Tell whether every segment that a word names started to expire by the look: such windows are not compared."""
     named = [int(found) for found in _SEGMENT.findall(case.said.summary)]
     settings, newest_ms = case.run.settings, case.timeline.stream_ms(due.at_us)
-    if case.said.detector != "lost-segment" or not named or newest_ms is None:
+    if case.said.detector not in _OF_SEGMENTS or not named or newest_ms is None:
         return False
     joined = case.said.store.startswith("KSTREAM-")
     kept_ms = (

@@ -27,7 +27,9 @@ def test_a_word_about_a_segment_that_started_to_expire_is_undecided():
             (40, f"20 records sent, stream time {since_s} s, {begun_ms + since_s * 1000} ms"),
             (60, "truth: right"),
         )
-        assert kinds(of, words=[word], marks=marks, asked=[look("a")]) == [kind]
+        for name in ("lost-segment", "offset-beyond-durable"):
+            one = dataclasses.replace(word, detector=name)
+            assert kinds(of, words=[one], marks=marks, asked=[look("a")]) == [kind]
         joined = dataclasses.replace(word, store="KSTREAM-JOINTHIS-0000000013-store")
         assert kinds(of, words=[joined], marks=marks, asked=[look("a", store=joined.store)]) == ["undecided"]
     late = (
