@@ -120,6 +120,7 @@ class Reading:
     decisions: Sequence[Decision] = ()  # what depends on settings that were not given
     in_use: Sequence[str] = ()  # applications on which a process works, or may
     read_us: int = 0  # when the reading began
+    no_tasks: bool = False  # nothing was there to be judged
 
     @classmethod
     def of(cls, pipeline: Pipeline, pod: str, closing: str) -> Reading:
@@ -129,13 +130,15 @@ class Reading:
         if partly:
             words = f"{partly} was not judged under every release: give kafka_streams_version"
             said = f"{said}; {words}" if said else words
-        copied = sum(is_undated(x) for x in tasks_of(pipeline.inventory))
+        tasks = tasks_of(pipeline.inventory)
+        copied = sum(map(is_undated, tasks))
         if copied:
             words = f"{plural(copied, 'task')} judged without file times, which a copy did not keep"
             said = f"{said}; {words}" if said else words
         in_use = [x.id for x in pipeline.inventory.applications.values() if x.exists and may_go_on(x)]
         began_us = pipeline.inventory.started_us
-        return cls(pod, closing, places, said, pipeline.worlds.decisions(), sorted(in_use), began_us)
+        asked = pipeline.worlds.decisions()
+        return cls(pod, closing, places, said, asked, sorted(in_use), began_us, not tasks)
 
 
 def print_findings(
@@ -166,7 +169,8 @@ def print_findings(
     listed = wanted[: shown.top or MOST_INCIDENTS]
     paint = paints(stream)
     width = width_of(stream)
-    head = f"{_summary(everything, listed, how_much=reading.how_much)}\n{reading.closing}"
+    nothing = "no tasks found" if reading.no_tasks and shown.again else "no incidents found"
+    head = f"{_summary(everything, listed, nothing, how_much=reading.how_much)}\n{reading.closing}"
     if reading.unread:
         head += f"\n{printable(which(reading.unread))}"
     if shown.verbose:
@@ -208,11 +212,15 @@ def is_severe(incident: Incident[Finding]) -> bool:
 
 
 def _summary(
-    incidents: Sequence[Incident[Finding]], listed: Sequence[Incident[Finding]], *, how_much: str
+    incidents: Sequence[Incident[Finding]],
+    listed: Sequence[Incident[Finding]],
+    nothing: str,
+    *,
+    how_much: str,
 ) -> str:
     """Say it all in one line: what is open by severity, what is undecided, what was, and what is not listed.
 
-    Nothing open is no all-clear where something is undecided, or not all was read (`how_much`).
+    `nothing`: the word for nothing open; no all-clear where something is undecided, or not all was read (`how_much`).
     """
     severe = [x for x in incidents if is_severe(x)]
     is_open = [x for x in severe if x.status is Status.OPEN and not is_undecided(x)]
@@ -221,7 +229,7 @@ def _summary(
     undecided = sum(x.status is Status.OPEN and is_undecided(x) for x in severe)
     parts = [f"{plural(len(is_open), 'incident')} open: {words}"] if is_open else []
     if undecided or not is_open:
-        parts.append(f"{undecided} undecided" if undecided else "no incidents found")
+        parts.append(f"{undecided} undecided" if undecided else nothing)
     if how_much:
         parts.append(how_much if is_open else f"not an all-clear: {how_much}")
     if resolved := sum(x.status is Status.RESOLVED for x in severe):

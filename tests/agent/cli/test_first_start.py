@@ -36,6 +36,14 @@ def test_before_the_first_start_nothing_is_found(
     assert statewarden("scan", tmp_path / inner).code == 2
 
 
+def test_an_application_without_a_task_is_no_all_clear(statewarden: Callable, tmp_path: Path) -> None:
+    """It may have been given none, or something else has a file of that name."""
+    (tmp_path / "app").mkdir()
+    (tmp_path / "app" / ".lock").touch()
+    said = statewarden("scan", tmp_path)
+    assert (said.code, said.out.splitlines()[0]) == (0, "no tasks found")
+
+
 def test_what_is_there_is_judged(statewarden: Callable, damaged: Path) -> None:
     """The flag takes nothing away from a directory that is not empty."""
     assert statewarden("scan", damaged, EMPTY, *PLAIN).code == 1
