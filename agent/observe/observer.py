@@ -225,7 +225,7 @@ class Observer:
         lock = self.ask_lock(f"{path}/{names.STORE_LOCK_FILE}")
         known = self._known_of(path, identity)
         identity = identity and known.identity  # one object of both
-        self._read_options(path, found, known)
+        hidden += self._read_options(path, found, known)
         options = known.options or _NO_OPTIONS
         kept = options.old_logs_kept
         reopened_us = () if kept == 0 else old_log_times_us(found)
@@ -316,20 +316,20 @@ class Observer:
                 if not isinstance(stat, Unseen):
                     yield stat.mtime_us
 
-    def _read_options(self, path: str, entries: list[str], known: _Known) -> None:
+    def _read_options(self, path: str, entries: list[str], known: _Known) -> tuple[str, ...]:
+        """Read the newest OPTIONS once; returns why it could not be read, if it is there."""
         options = [x for x in entries if x.startswith("OPTIONS-")]
         found = [(int(m[1]), m[0]) for x in options if (m := names.OPTIONS_FILE.fullmatch(x))]
-        if not found:
-            return
-        name = max(found)[1]
+        name = max(found)[1] if found else known.options_name
         if name == known.options_name:
-            return
+            return ()
         content = self.disk.read_at(f"{path}/{name}", 0, MAX_OPTIONS_BYTES)  # a longer one is read in part
         stat = self.disk.stat(f"{path}/{name}")
         if isinstance(content, Unseen) or isinstance(stat, Unseen):
-            return
+            return (f"{name}: {content}",) if content in (Unseen.DENIED, Unseen.UNREADABLE) else ()
         known.options_name, known.options = shared(name), parse_options(content)
         known.options_written_us = stat.mtime_us
+        return ()
 
     def _substitute(self, path: str, stat: FileStat, manifest: ManifestView) -> str:
         """Name a database without IDENTITY: CURRENT and the manifest make it one, and RocksDB opens it.

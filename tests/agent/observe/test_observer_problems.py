@@ -13,6 +13,7 @@ from tests.support.rocksdb_writer import added, counters, deleted, frame, string
 from tests.support.tree_disk import FilesDisk
 
 PLACE = classify("app/0_0/rocksdb/s")
+GONE = "000003.sst: vanished"
 GOOD = frame([counters(2), added(3, 40, size=5) + counters(4, 50)])
 
 
@@ -71,6 +72,32 @@ def test_files_that_cannot_be_read():
     seen = look(Store(frame(records), **{"000003.sst": b"short"}))
     assert seen.problems == ("000003.sst: corrupt: file is too short", "000004.sst: vanished")
     assert (seen.missing_files, seen.manifest_problem, seen.entries_low) == (("000004.sst",), None, None)
+
+
+class Hidden(Store):
+    """One of which a file cannot be read, for a reason."""
+
+    def __init__(self, why: Unseen, **files: bytes) -> None:
+        super().__init__(GOOD, **files)
+        self.why = why
+
+    def read_at(self, path, offset, length):
+        return self.why if path.endswith("OPTIONS-000007") else super().read_at(path, offset, length)
+
+
+@pytest.mark.parametrize(
+    ("why", "problems"),
+    [
+        (Unseen.DENIED, ("OPTIONS-000007: denied", GONE)),
+        (Unseen.UNREADABLE, ("OPTIONS-000007: unreadable", GONE)),
+        (Unseen.VANISHED, (GONE,)),
+    ],
+)
+def test_options_that_cannot_be_read(why, problems):
+    """The newest options say what RocksDB drops, and who opened the store; an older one is not asked."""
+    files = {"OPTIONS-000005": b"[Version]\n  rocksdb_version=1.2.3\n", "OPTIONS-000007": b""}
+    seen = look(Hidden(why, **files))
+    assert (seen.problems, seen.rocksdb_version, seen.puts) == (problems, None, 40)
 
 
 ZEROED = [added(3, 0, size=5), counters(4, 5000)]
