@@ -84,8 +84,13 @@ def _held(case: TaskCase) -> Iterator[Held]:
 
 
 def _writes_none_while_restoring(x: Held) -> bool:
-    """Up to 3.4 a restoration writes no checkpoint."""
-    return x.case.says(Fact.CHECKPOINT_AT_RESTORE_END_ALOS) is not Truth.YES
+    """Up to 3.7 a restoration writes no checkpoint but that of its end, and a session may begin as a standby.
+
+    Source:
+        TaskExecutor.commitTasksAndMaybeUpdateCommittableOffsets asks StreamTask.commitNeeded, which is true only of a
+        task that has processed (2.8.2, 3.6.1, 3.7.1); DefaultStateUpdater.maybeCheckpointTasks (3.8.0).
+    """
+    return x.case.says(Fact.STATE_UPDATER) is not Truth.YES
 
 
 def _may_still_commit(x: Held) -> bool:

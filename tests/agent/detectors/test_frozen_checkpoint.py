@@ -108,8 +108,12 @@ CROSSED_AT_90 = ((1000, 9), (10_000, 20), (11_001, 90))
     ("a flush at the checkpoint", dossier(flushed=10), f"silent: {FEW}"),
     ("3.4, standbys not told", dossier(release="3.4.1", standbys=None), "warning suspected"),
     ("3.4, a standby that became active", dossier(release="3.4.1", standbys=1), "info suspected"),
+    ("3.7, standbys not told", dossier(release="3.7.2", standbys=None), "warning suspected"),
+    ("3.7, a standby that became active", dossier(release="3.7.2", standbys=1), "info suspected"),
+    ("3.7, no standbys", dossier(release="3.7.2"), "warning confirmed"),
+    ("3.8 writes on the way", dossier(release="3.8.0", standbys=1), "warning confirmed"),
     ("3.4, no standbys", dossier(release="3.4.1"), "warning confirmed"),
-    ("3.9 writes at the end, standbys or not", dossier(standbys=1), "warning confirmed"),
+    ("3.9 writes on the way, standbys or not", dossier(standbys=1), "warning confirmed"),
     ("4.3 keeps offsets in the store", dossier(release="4.3.1"), "silent"),
     ("release not told", dossier(release=None), "warning confirmed"),
 )
