@@ -32,7 +32,6 @@ from agent.inventory.disk import LockState
 from agent.inventory.model import Database
 from agent.inventory.segments import OPEN
 from agent.judging.base import DetectorMeta, Evidence, Fact, Kind, Mechanism, Remedy, TaskCase, Truth, Twin
-from agent.judging.changelogs import caution_about
 from agent.judging.refused import GOES_ON_US, Leak, Refused, leaks, refused
 from agent.judging.rule import (
     Docket,
@@ -154,9 +153,7 @@ def _loudness_of_refused(x: Refused, _: Proof | None) -> Loudness:
     return Loudness(
         Severity.CRITICAL if sure else Severity.WARNING,
         Confidence.CONFIRMED if proven else Confidence.SUSPECTED,
-        next_action=META.next_action + caution_about(x.case.application, x.task)
-        if x.transactional
-        else REMOVE.format(x.task.path),
+        next_action=META.next_action if x.transactional else REMOVE.format(x.task.path),
         remedy=Remedy.CHECK_FIRST if x.transactional else Remedy.RESTORE,
         missing_facts=tuple(name for name in asked if not x.case.settings.is_configured(name)),
     )
@@ -164,7 +161,7 @@ def _loudness_of_refused(x: Refused, _: Proof | None) -> Loudness:
 
 def _loudness_of_left_open(x: LeftOpen, _: Proof | None) -> Loudness:
     """A warning where the stores are known to be transactional; info where that, or the guarantee, is not known."""
-    steps = _BEFORE_THE_SWITCH.format(path=x.task.path) + caution_about(x.case.application, x.task)
+    steps = _BEFORE_THE_SWITCH.format(path=x.task.path)
     exactly_once, missing = x.case.settings.exactly_once, ""
     if x.task.is_global:
         steps = _REMOVE_GLOBAL

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from agent.inventory.model import Application, Store, Task
+from agent.judging.base import DetectorMeta, Remedy, TaskCase, Verdict
 
 
 def has_changelog(application: Application, task: Task, store_name: str) -> bool:
@@ -21,17 +23,22 @@ def has_changelog(application: Application, task: Task, store_name: str) -> bool
     )
 
 
-def caution_about(application: Application, task: Task) -> str:
-    """Say which stores of a task nothing may bring back once they are removed; empty = all have a changelog."""
-    names = sorted(
-        x.name for x in task.stores.values() if x.puts > 0 and not has_changelog(application, task, x.name)
+def with_caution(case: TaskCase, meta: DetectorMeta, verdict: Verdict) -> Verdict:
+    """Name in a step that removes the task's directory what nothing may bring back."""
+    step = verdict.next_action or meta.next_action
+    remedy = verdict.remedy or (Remedy.OTHER if verdict.next_action else meta.remedy)
+    if remedy is Remedy.OTHER or case.task.is_global:
+        return verdict
+    stores = case.task.stores.values()
+    lost = sorted(
+        x.name for x in stores if x.puts > 0 and not has_changelog(case.application, case.task, x.name)
     )
-    if not names:
-        return ""
-    return (
-        f" Keep a copy of {task.path} before either: {', '.join(names)} may have no changelog, and nothing else would"
-        " bring it back."
+    if not lost:
+        return verdict
+    caution = (
+        f"Keep a copy first: {', '.join(lost)} may have no changelog, and nothing else would bring it back."
     )
+    return replace(verdict, next_action=f"{step} {caution}", remedy=remedy)
 
 
 def _sisters(application: Application, task: Task) -> Iterable[Task]:

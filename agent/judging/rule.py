@@ -21,6 +21,7 @@ from agent.judging.base import (
     Upstream,
     Verdict,
 )
+from agent.judging.changelogs import with_caution
 from agent.judging.wording import concerned, most_affected, where
 
 C_co = TypeVar("C_co", bound=AgentCase, covariant=True)
@@ -287,10 +288,10 @@ def detector(
         if may_be_silent and isinstance(case, ApplicationCase) and case.is_silent(meta):
             return found
         if keep is not None:
-            return list(keep([heard for docket in dockets for heard in docket.heard(case)]))
-        for docket in dockets:
+            found += keep([heard for docket in dockets for heard in docket.heard(case)])
+        for docket in dockets if keep is None else ():
             if heard := docket.heard(case):
                 found += docket.keep(heard)
-        return found
+        return [with_caution(case, meta, x) for x in found] if isinstance(case, TaskCase) else found
 
     return Detector(meta, judge, dockets)

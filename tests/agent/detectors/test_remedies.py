@@ -9,6 +9,8 @@ import pytest
 from agent.contract.units import Remedy
 from agent.detectors import DETECTORS
 from agent.judging.base import DetectorMeta
+from tests.support.scenario import IN_MEMORY, KEY_VALUE, UNLOGGED, Scenario
+from tests.support.scenario_script import play
 
 REMOVES = re.compile(r"[Rr]emove (this|that) (task )?directory|remove it, start", re.ASCII)
 CHECKS = (
@@ -37,3 +39,13 @@ def test_a_step_with_a_check_is_not_scripted_without_it(meta: DetectorMeta) -> N
         assert not any(word in meta.next_action for word in CHECKS)
     elif meta.remedy in (Remedy.CHECK_FIRST, Remedy.KEEP):
         assert any(word in meta.next_action for word in CHECKS)
+
+
+@pytest.mark.parametrize(("kind", "named"), [(UNLOGGED, True), (KEY_VALUE, False), (IN_MEMORY, False)])
+def test_a_step_that_removes_a_directory_names_what_has_no_changelog(kind: str, named: bool) -> None:
+    """The other stores of the task are restored; of this one only the copy is left."""
+    run = Scenario("4.1.2", "exactly_once_v2", stores={"s": KEY_VALUE, "u": kind})
+    play(run, "start, opens, restores 999 puts=1000, 30 s, puts 500, flushes, 5 s, crash, 100 s")
+    finding = run.only("stale-eos-checkpoint")
+    assert finding.remedy is Remedy.RESTORE
+    assert ("Keep a copy first: u may have no changelog" in finding.next_action) is named
