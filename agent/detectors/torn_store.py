@@ -25,9 +25,9 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from agent.contract.events import Affected, Confidence, Level, Severity
-from agent.inventory.copied import times_are_copied
+from agent.inventory.copied import NOT_OVER_US, times_are_copied
 from agent.inventory.disk import LockState
-from agent.inventory.model import CheckpointFact, Database, Remains, Store
+from agent.inventory.model import CheckpointFact, Database, Remains, Store, Task
 from agent.inventory.observations import CUT, DAMAGE, ELSEWHERE, LaterFile, problem_kind
 from agent.inventory.openings import segments_of
 from agent.inventory.segments import OPEN
@@ -185,12 +185,14 @@ def _stores(case: TaskCase) -> Iterator[Store]:
     return iter(case.task.stores.values() if case.task.exists else ())
 
 
-def _may_be_copied(store: Store, cause: Remains | Database | None) -> bool:
+def _may_be_copied(task: Task, store: Store, cause: Remains | Database | None) -> bool:
     """Return whether nobody saw it whole, and it was written right before it was found: a copy may still be made.
 
-    `cp -a`, `tar` and `rsync` set the time of a directory last, to that of the original.
+    `cp -a`, `tar` and `rsync` set the time of a directory last. An earlier life of the task says nothing of it.
     """
-    if cause is None or store.past or store.sessions or not cause.touched_us:
+    since_us = task.past[-1].ended_us if task.past else 0
+    ends = (*(x.ended_us for x in store.past), *(x.released_us or NOT_OVER_US for x in store.sessions))
+    if cause is None or not cause.touched_us or max(ends, default=0) > since_us:
         return False
     found_us = cause.since_us if isinstance(cause, Remains) else cause.found_us
     return cause.touched_us > found_us - DEAD_US
@@ -201,21 +203,18 @@ def _databases(case: TaskCase) -> Iterator[tuple[Store, Database]]:
 
 
 def _torn(case: TaskCase) -> Iterator[Torn]:
-    incarnation = case.task.incarnation
+    episode = f"incarnation {case.task.incarnation}"
     for store in _stores(case):
         yield from _incomplete(case, store)
         for x in store.remains.values():
             left = "1 data file is left" if x.files == 1 else f"{x.files} data files are left"
             what = f"{left}, the files that RocksDB needs to open it are gone"
-            yield Torn(case, store, f"incarnation {incarnation}", x.since_us, what, x.since_us, x)
+            yield Torn(case, store, episode, x.since_us, what, x.since_us, x)
         for y in [one for one in store.databases.values() if one.missing]:
             many = "a file that is" if len(y.missing) == 1 else f"{len(y.missing)} files that are"
-            what = f"its manifest names {many} not there ({', '.join(y.missing[:3])})"
-            what += (
-                "" if y.has_had_files else "; unless a RocksDBConfigSetter puts all of them on another path"
-            )
-            at = y.seen_us, what, y.missing_since_us, y
-            yield Torn(case, store, f"incarnation {incarnation}", *at)
+            unless = "; unless a RocksDBConfigSetter puts all of them on another path"
+            what = f"its manifest names {many} not there ({', '.join(y.missing[:3])}){unless * (not y.has_had_files)}"
+            yield Torn(case, store, episode, y.seen_us, what, y.missing_since_us, y)
 
 
 def _incomplete(case: TaskCase, store: Store) -> Iterator[Torn]:
@@ -296,9 +295,8 @@ def _otherwise(x: Torn) -> list[str]:
     """Say what a start does that finds it."""
     if isinstance(x.cause, Database):
         return [_REFUSED]
-    is_trusted = x.offset is not None or is_real(
-        stored_offset(x.store)
-    )  # of the segments that are left, from 4.3 on
+    # of the segments that are left, from 4.3 on
+    is_trusted = x.offset is not None or is_real(stored_offset(x.store))
     return [] if is_trusted else [_UNTRUSTED]
 
 
@@ -322,12 +320,14 @@ TORN = Rule[Torn](
     loudness=lambda x, _: Loudness(
         x.severity if x.is_sure else Severity.WARNING,
         Confidence.CONFIRMED
-        if x.is_sure and not (x.is_moved or _may_be_copied(x.store, x.cause))
+        if x.is_sure and not (x.is_moved or _may_be_copied(x.task, x.store, x.cause))
         else Confidence.SUSPECTED,
         next_action=before_the_start(x, *_otherwise(x)),
         remedy=Remedy.RESTORE,
     ),
-    summary=lambda x, _: f"{x.named} is torn: {x.what}.{COPYING if _may_be_copied(x.store, x.cause) else ''}",
+    summary=lambda x, _: (
+        f"{x.named} is torn: {x.what}.{COPYING if _may_be_copied(x.task, x.store, x.cause) else ''}"
+    ),
     evidence=lambda x, _: (Evidence(x.since_us, x.what, x.place),),
 )
 

@@ -309,6 +309,8 @@ def _mark(task: Task, store_name: str, offset: int, written_us: int, puts: int) 
     is_replaced = session.released_us is not None and store.identities and not session.is_of(store.identities)
     # A task that is held again without this store: what its checkpoint says of it then is not of this session.
     is_over = session.released_us is not None and session.released_us < task.held_since_us <= written_us
+    # Nor is what a later life of the directory brings, such as a backup that is put back, the checkpoint first.
+    is_over |= bool(task.past) and (session.released_us or written_us) <= task.past[-1].ended_us
     # A store that its owner made anew was opened before; what was written before it was made is not of it.
     born = [x.born_us for x in store.databases.values() if session.wiped]
     began_us = min(born, default=session.opened_us)

@@ -78,11 +78,8 @@ def vanished(case: TaskCase) -> Iterator[Vanished]:
 
 
 def _judged(case: TaskCase, task: Task, fact: CheckpointFact, name: str, offset: int) -> Vanished:
-    store, bare_us, other = (
-        task.stores.get(name),
-        task.bare.get(name),
-        case.once(_homes, case.application).get(name),
-    )
+    store, bare_us = task.stores.get(name), task.bare.get(name)
+    other = case.once(_homes, case.application).get(name)
     since_us, sure = fact.seen_us, Confidence.SUSPECTED
     if store is not None and _was_removed(task, store):
         what = "has no directory" if bare_us is None else "has an empty directory"
@@ -99,6 +96,8 @@ def _judged(case: TaskCase, task: Task, fact: CheckpointFact, name: str, offset:
     elif f"{name}{names.POSITION_SUFFIX}" in task.names:
         place = "no segment" if name in task.names else "no directory"
         what = f"has {place}, and {name}{names.POSITION_SUFFIX} shows that records were put into it"
+    elif store is not None and store.past and not store.segmented:
+        what = "has no directory, and had one before its task's was made anew"
     elif other is not None and name in task.names:
         what = f"has no segment, and task {other} has some; unless all of its records have expired"
     elif other is not None:
@@ -170,13 +169,12 @@ def _is_unread(case: TaskCase, task: Task, store: str | None = None) -> bool:
 def _was_removed(task: Task, store: Store) -> bool:
     """Return whether the directory was there and went.
 
-    A key-value store always has one, but a windowed store without live records has no segment: it counts only if
-    a cleaner took its last one in this life of the task.
+    It counts in this life of the task only: another one begins with a copy that is put back, a file at a time. A
+    key-value store always has one, but a windowed store without live records has no segment: there a cleaner took it.
     """
-    if not store.past or not store.segmented:
-        return bool(store.past)
-    before = store.past[-1]
-    return before.shape is Shape.CLEANER_WALK and before.task_incarnation == task.incarnation
+    if not store.past or store.past[-1].task_incarnation != task.incarnation:
+        return False
+    return not store.segmented or store.past[-1].shape is Shape.CLEANER_WALK
 
 
 def _homes(application: Application) -> dict[str, str]:
