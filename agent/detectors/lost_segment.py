@@ -29,6 +29,7 @@ from agent.inventory.segments import OPEN, Opening, Segment
 from agent.inventory.sessions import SEEN_BEFORE_BORN_US, is_outlived
 from agent.judging.base import DetectorMeta, Evidence, Fact, Mechanism, Remedy, TaskCase, Truth, Twin, Verdict
 from agent.judging.changelogs import has_changelog
+from agent.judging.reopening import SETTLED_US
 from agent.judging.rule import Docket, Loudness, Proof, Rule, derived, detector
 from agent.judging.segment_loss import Excuse, Grade, Loss, Picture, losses, unflushed
 from agent.judging.upstream import LOST_SEGMENT
@@ -273,6 +274,17 @@ def _is_still_empty(x: Reopened) -> Proof | None:
     return Proof("the store went on behind its first put, and the segment is still empty") if sure else None
 
 
+def _is_left_out(x: AtRest) -> bool:
+    """A process opens all stores of a task before it restores any: its topology has this one no more, or renamed.
+
+    Source:
+        StateManagerUtil.registerStateStores (2.6.0, 3.8.0).
+    """
+    others = (y.session for y in x.task.stores.values())
+    since_us = [y.opened_us for y in others if y is not None and y.opened_us > x.opened_at_us]
+    return bool(since_us) and x.case.waited_us(min(since_us)) >= SETTLED_US
+
+
 def _loudness_at_rest(x: AtRest, _: Proof | None) -> Loudness:
     most = Severity.CRITICAL if x.is_known and x.trusted is Truth.YES else Severity.WARNING
     missing = ("processing_guarantee",) * x.is_unsure + ("kafka_streams_version",) * (not x.is_known)
@@ -344,6 +356,7 @@ AT_REST = Rule[AtRest](
         TOLD: lambda x: bool(x.found) and not x.news,
         FLUSHED: lambda x: bool(x.found) and x.is_flushed,
         "exactly-once wipes the store at the next start": lambda x: x.trusted is Truth.NO,
+        "a process runs the task without the store": _is_left_out,
     },
     unknowns={
         RELEASE_DECIDES: lambda x: not x.found,

@@ -1,0 +1,27 @@
+"""Detector `lost-segment`: a new topology has the windowed store no more, and its files stay."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent.contract.events import Severity, Status
+from tests.support.scenario import KEY_VALUE, Scenario
+from tests.support.scenario_script import play
+from tests.support.scenario_segments import CROSSED, KILL, windowed
+
+
+def _at_rest(run: Scenario) -> Status:
+    (finding,) = (x for x in run.findings("lost-segment") if x.severity is Severity.CRITICAL)
+    return finding.status
+
+
+@pytest.mark.parametrize(("seconds", "status"), [(9, Status.OPEN), (60, Status.RESOLVED)])
+def test_a_new_topology_runs_without_the_store(seconds, status):
+    """What no start opens is no exposure while a process runs the task; after its end a rollback may open it."""
+    run = play(windowed(), f"{CROSSED}, {KILL}")
+    run.stores = {"renamed": KEY_VALUE}
+    run.task("0_0").databases.clear()
+    play(run, f"start, opens, {seconds} s")
+    assert _at_rest(run) is status
+    play(run, "crash, 5 s")
+    assert _at_rest(run) is Status.OPEN
