@@ -75,9 +75,8 @@ def _held(one: Segment, changelog: str, reach: int, *, up_to_offset: bool) -> in
     if up_to_offset:
         last = (sequence or 0) - 1  # the offset's own number is no put; 0 = zeroed
     elif sequence and offset is not None and 0 <= offset <= reach:
-        base = max(
-            base or 0, sequence, one.offsets.position_sequence or 0
-        )  # what came before is not behind it
+        # What it took before its own offset is not behind `reach`.
+        base = max(base or 0, sequence, one.offsets.position_sequence or 0)
     return None if base is None or last is None or last < 0 else max(0, last - base)
 
 
