@@ -277,11 +277,17 @@ def _is_still_empty(x: Reopened) -> Proof | None:
 def _is_left_out(x: AtRest) -> bool:
     """A process opens all stores of a task before it restores any: its topology has this one no more, or renamed.
 
+    A close lets go of one after the other, so the others must have been opened since. An agent that never saw it held
+    goes by its files.
+
     Source:
         StateManagerUtil.registerStateStores (2.6.0, 3.8.0).
     """
+    free_us, opened = x.opened_at_us, [one.opened_us for one in x.segments]
+    if not x.store.sessions and None not in opened:
+        free_us = max(at_us for at_us in opened if at_us is not None) + SETTLED_US
     others = (y.session for y in x.task.stores.values())
-    since_us = [y.opened_us for y in others if y is not None and y.opened_us > x.opened_at_us]
+    since_us = [y.opened_us for y in others if y is not None and y.opened_us > free_us]
     return bool(since_us) and x.case.waited_us(min(since_us)) >= SETTLED_US
 
 

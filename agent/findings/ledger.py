@@ -302,10 +302,10 @@ def _open(meta: DetectorMeta, place: Place, verdict: Verdict, read_once_us: int 
     )  # fmt: skip
     is_ahead = verdict.level is Level.EXPOSURE
     next_action = with_proof(
-        verdict.next_action or meta.next_action, meta, verdict.confidence, place.application_id, place.task_id,
-        verdict.store, is_ahead=is_ahead,
+        verdict.step(meta), meta, verdict.confidence, place.application_id, place.task_id, verdict.store,
+        is_ahead=is_ahead,
     )  # fmt: skip
-    remedy = verdict.remedy or (Remedy.OTHER if verdict.next_action else meta.remedy)
+    remedy = verdict.remedy_by(meta)
     if remedy is Remedy.RESTORE and not is_ahead and decides(meta, verdict.confidence, place.task_id):
         remedy = Remedy.CHECK_FIRST
     own = verdict.upstream or verdict.mechanism

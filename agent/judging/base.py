@@ -127,6 +127,14 @@ class Verdict:
     # task and incarnation that it began with, for the id of one whose subject other pods have, too; it stays
     began_with: str = ""
 
+    def step(self, meta: DetectorMeta) -> str:
+        """Give what is to be done: its own, or that of its detector."""
+        return self.next_action or meta.next_action
+
+    def remedy_by(self, meta: DetectorMeta) -> Remedy:
+        """Give what becomes of the task's directory in that step."""
+        return self.remedy or (Remedy.OTHER if self.next_action else meta.remedy)
+
 
 @dataclass(frozen=True, slots=True)
 class AgentCase:

@@ -25,9 +25,8 @@ def has_changelog(application: Application, task: Task, store_name: str) -> bool
 
 def with_caution(case: TaskCase, meta: DetectorMeta, verdict: Verdict) -> Verdict:
     """Name in a step that removes the task's directory what nothing may bring back."""
-    step = verdict.next_action or meta.next_action
-    remedy = verdict.remedy or (Remedy.OTHER if verdict.next_action else meta.remedy)
-    if remedy is Remedy.OTHER or case.task.is_global:
+    remedy = verdict.remedy_by(meta)
+    if remedy not in (Remedy.RESTORE, Remedy.CHECK_FIRST) or case.task.is_global:
         return verdict
     stores = case.task.stores.values()
     lost = sorted(
@@ -38,7 +37,7 @@ def with_caution(case: TaskCase, meta: DetectorMeta, verdict: Verdict) -> Verdic
     caution = (
         f"Keep a copy first: {', '.join(lost)} may have no changelog, and nothing else would bring it back."
     )
-    return replace(verdict, next_action=f"{step} {caution}", remedy=remedy)
+    return replace(verdict, next_action=f"{verdict.step(meta)} {caution}", remedy=remedy)
 
 
 def _sisters(application: Application, task: Task) -> Iterable[Task]:

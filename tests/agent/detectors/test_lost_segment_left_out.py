@@ -25,7 +25,12 @@ def test_a_new_topology_runs_without_the_store(seconds, status):
     run = play(windowed(), f"{CROSSED}, {KILL}")
     run.stores = {"renamed": KEY_VALUE}
     run.task("0_0").databases.clear()
-    play(run, f"start, opens, {seconds} s")
+    play(run, f"5 s, start, opens, {seconds} s")
     assert _at_rest(run) is status
+    run.world.wait(60)
+    late = run.world.attached_at(len(run.world.operations))
+    late.wait(30)
+    loud = [x for x in late.findings() if x.severity is Severity.CRITICAL and x.status is Status.OPEN]
+    assert [x.detector for x in loud] == []
     play(run, "crash, 5 s")
     assert _at_rest(run) is Status.OPEN
