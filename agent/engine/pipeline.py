@@ -187,6 +187,15 @@ class Pipeline:
         self._conclude(changes, now_us)
         return not changes
 
+    def run_until(self, until_us: int) -> int:
+        """Let time pass up to (not including) a moment, on a disk that does not change meanwhile; give what is due next."""
+        while (due_us := self.next_us()) < until_us:
+            if self.rest(due_us):
+                self.looker.polls.pass_over(min(until_us, self.next_us(but_locks=True)))
+            else:
+                self.tick(due_us)
+        return due_us
+
     def shift(self, by_us: int) -> None:
         """Move every time that is planned: the clock was set."""
         self.revision += 1

@@ -79,11 +79,11 @@ def replay(
     next_us = pipeline.next_us()  # changes only when something is done: most operations raise no hint
     for operation in read_trace(trace):
         if due_us is not None and due_us <= operation.at_us:
-            _run_until(pipeline, due_us)
+            pipeline.run_until(due_us)
             next_us = _follow(pipeline, waiting, due_us)
             due_us = None
         if next_us < operation.at_us:
-            next_us = _run_until(pipeline, operation.at_us)
+            next_us = pipeline.run_until(operation.at_us)
         now_us = max(now_us, operation.at_us)
         disk.apply(operation, show_process=show_process)
         waiting += player.hints(operation)
@@ -93,9 +93,9 @@ def replay(
             due_us = now_us + next(delays)
         count += 1
     if waiting and due_us is not None:
-        _run_until(pipeline, due_us)
+        pipeline.run_until(due_us)
         _follow(pipeline, waiting, due_us)
-    _run_until(pipeline, now_us + quiet_us)
+    pipeline.run_until(now_us + quiet_us)
     pipeline.emit(Record(Kind.LIFECYCLE, now_us + quiet_us, {"phase": "stopping", "reason": "end of trace"}))
     return count
 
@@ -110,10 +110,3 @@ def first_time_us(trace: Path) -> int:
     """Time of a trace's first operation. Raises `TraceError`: the trace is unreadable or empty."""
     operation: Operation = next(iter(read_trace(trace)))
     return operation.at_us
-
-
-def _run_until(pipeline: Pipeline, until_us: int) -> int:
-    """Let time pass up to (not including) a moment; give what is due next."""
-    while (due_us := pipeline.next_us()) < until_us:
-        pipeline.tick(due_us)
-    return due_us

@@ -44,13 +44,12 @@ def polled(trace: Path, settings: dict[str, object], first_us: int) -> list[Find
 
     def run_until(until_us: int) -> None:
         nonlocal now_us, look_us
-        while (due_us := min(pipeline.next_us(), look_us)) < until_us:
-            now_us = due_us
-            if due_us < look_us:
-                pipeline.tick(due_us)
-                continue
-            walk.step(due_us)
-            look_us = max(due_us + 1, round(walk.next_s(due_us / 1e6) * 1e6))
+        while look_us < until_us:
+            pipeline.run_until(look_us)
+            now_us = look_us
+            walk.step(now_us)
+            look_us = max(now_us + 1, round(walk.next_s(now_us / 1e6) * 1e6))
+        pipeline.run_until(until_us)
 
     ended_us = now_us
     for operation in read_trace(trace):

@@ -105,8 +105,7 @@ class World:
 
     def _run_until(self, until_us: int) -> None:
         if self.pipeline is not None:
-            while (due := self.pipeline.next_us()) < until_us:
-                self.pipeline.tick(due)
+            self.pipeline.run_until(until_us)
         self.now_us = until_us
 
     def findings(self) -> list[Finding]:

@@ -57,8 +57,7 @@ class Run:
 
     def until(self, until_us: int) -> None:
         """Let the agent's own clock run to a time."""
-        while (due := self.pipeline.next_us()) < until_us:
-            self.pipeline.tick(due)
+        self.pipeline.run_until(until_us)
         self.now_us = max(self.now_us, until_us)
 
     def play(self, *operations: Operation, lag_us: int = 0) -> None:

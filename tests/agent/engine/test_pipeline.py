@@ -109,6 +109,28 @@ def test_hints_that_come_twice_change_nothing(scenario: str) -> None:
     assert [row for row in story(run) if row[3] == "critical"] == damage
 
 
+@pytest.mark.parametrize(
+    ("scenario", "pod"),
+    [("kafka-8574-2.1.1", "pod-a"), ("kafka-7672-eos", "pod-a"), ("kafka-20805-4.3.1", "pod-a")],
+)
+def test_polls_that_are_passed_over_would_find_nothing(scenario: str, pod: str) -> None:
+    """Locks of one process per task (up to 2.6) and of an application: no record comes later, or differs."""
+
+    class EachPoll(Run):
+        def until(self, until_us: int) -> None:
+            while (due_us := self.pipeline.next_us()) < until_us:
+                self.pipeline.tick(due_us)
+            self.now_us = max(self.now_us, until_us)
+
+    operations, sets = operations_of(scenario, pod), sets_of(scenario)
+    runs = [kind(operations[0].at_us, sets) for kind in (Run, EachPoll)]
+    for run in runs:
+        for operation in operations:
+            run.play(operation)
+        run.rest()
+    assert runs[0].records == runs[1].records
+
+
 # -- the fence around a detector ----------------------------------------------------------------------
 
 
