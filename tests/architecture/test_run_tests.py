@@ -56,6 +56,7 @@ def test_the_counts_are_added_up() -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("body", "expected"), [("pass", 0), ("assert 0", 1)])
 def test_all_are_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes],

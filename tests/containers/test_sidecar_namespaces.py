@@ -28,6 +28,7 @@ def pod() -> Iterator[NamespacePod]:
             one.close()
 
 
+@pytest.mark.slow
 def test_watch_lock_query_and_finding_across_namespaces(
     pod: NamespacePod, eventually: Callable[..., object]
 ) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from agent.detectors import DETECTORS
 from deploy.demo.scenarios import load_scenario
 from spark_rollup.registry import NAMING
@@ -25,6 +27,7 @@ def test_every_unit_has_its_twin() -> None:
     assert set(UNITS) - set(TWINS) == WITHOUT
 
 
+@pytest.mark.slow
 @every("detector", [name for name in TWINS if not name.startswith("fleet-")])
 def test_a_twin_shows_what_its_alerts_are_tested_with(detector: str) -> None:
     """Over the whole run the detector shows the stated severity, or nothing."""

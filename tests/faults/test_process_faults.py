@@ -121,6 +121,7 @@ def test_kill_and_restart_in_the_middle_of_anything(tmp_path: Path, eventually: 
     assert "baseline-lost" not in {x["cause"] for x in away}
 
 
+@pytest.mark.slow
 def test_an_orderly_restart_shows_what_changed(tmp_path: Path, eventually: Eventually) -> None:
     """Stopped, the task recreated and a checkpoint moved, started: told with source baseline."""
     make_task(tmp_path / "state", "app/0_0", 1)
@@ -141,6 +142,7 @@ def test_an_orderly_restart_shows_what_changed(tmp_path: Path, eventually: Event
     assert set(told) >= {("task-deleted", "0_0"), ("task-created", "0_0"), ("checkpoint-written", "0_1")}
 
 
+@pytest.mark.slow
 def test_stopped_by_a_signal_and_continued(tmp_path: Path, eventually: Eventually) -> None:
     """SIGSTOP: the kernel queues what happens; after SIGCONT the last state is known and nothing was lost."""
     make_task(tmp_path / "state")
@@ -169,6 +171,7 @@ def test_stopped_for_a_minute(tmp_path: Path, eventually: Eventually) -> None:
         assert one.agent_metric("blind_seconds_total", "canary-missed") == 0
 
 
+@pytest.mark.slow
 def test_the_agents_own_volume_is_full(tmp_path: Path, eventually: Eventually) -> None:
     """No room for baseline or spool: records give way, counted; canary and watch go on, and recover with room."""
     namespace = in_namespace("--mount")
@@ -193,6 +196,7 @@ def test_the_agents_own_volume_is_full(tmp_path: Path, eventually: Eventually) -
         assert one.agent_metric("canaries_missed_total") == 0
 
 
+@pytest.mark.slow
 def test_the_volume_is_unmounted_and_mounted_again(tmp_path: Path, eventually: Eventually) -> None:
     """Unmounted: missing, and timed. Mounted again: read again and watched."""
     namespace = in_namespace("--mount")
@@ -214,6 +218,7 @@ def test_the_volume_is_unmounted_and_mounted_again(tmp_path: Path, eventually: E
         eventually(lambda: one.offset() == 3)
 
 
+@pytest.mark.slow
 def test_the_kernel_gives_too_few_watches(tmp_path: Path, eventually: Eventually) -> None:
     """A real limit, of a user namespace: tasks keep their watches, stores are polled, the finding says what to set."""
     unshared = in_namespace("--user", "--map-root-user")
@@ -257,6 +262,7 @@ def test_no_queue_is_left(tmp_path: Path, eventually: Eventually) -> None:
     assert any("set user.max_inotify_instances=" in text for text in summaries)
 
 
+@pytest.mark.slow
 def test_rights_are_taken_away_and_given_back(tmp_path: Path, eventually: Eventually) -> None:
     """A task that may not be read is blind, with its cause and place, until it may be read again."""
     drop = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"] if os.geteuid() == 0 else []

@@ -141,6 +141,7 @@ def run(site: Path, *words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_the_wheel_alone_scans_explains_and_completes(installed: Path, tmp_path: Path) -> None:
     """Without the checkout: code, pages and scripts come along."""
     state = plant(tmp_path / "state")

@@ -104,6 +104,7 @@ def understood(era: Era, text: tuple) -> int | None:
     return accepts(era, text)
 
 
+@pytest.mark.slow
 def test_recorded_tasks_are_runs_of_the_model():
     """Each is accepted, or listed with its reason."""
     rejected = {

@@ -54,6 +54,7 @@ def audited(told: over_days.Told) -> Mapping[str, list[Row]]:
     return whole
 
 
+@pytest.mark.slow
 def test_stories_of_all_rules():
     """With the midnight anywhere in them; nothing is missing and nothing is made up."""
     found = {row["detector"] for _, told in over_days.stories() for row in audited(told)["findings"]}

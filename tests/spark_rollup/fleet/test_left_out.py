@@ -110,6 +110,7 @@ def was_ahead() -> Fleet:
     return fleet
 
 
+@pytest.mark.slow
 def test_no_rule_gets_surer(monkeypatch: pytest.MonkeyPatch) -> None:
     """In random fleets and the stories of all rules, however little is read."""
     fleets = [*over_days.of_all_rules().values(), had_more(), wrote_once(), was_ahead()]
