@@ -94,9 +94,13 @@ class DirectoryReader:
         elif place.role is PathRole.CHECKPOINT and place.task_path is not None:
             # an owner that has just opened deletes it, too: whether a process holds the task must be known first
             changes += self._read_waiting(place.task_path, now_us)
-        changes += self._reduce(removal)
-        if place.role is PathRole.APPLICATION:
+        removed = self._reduce(removal)
+        changes += removed
+        if place.role is PathRole.APPLICATION or (place.role is PathRole.TASK and not removed):
+            # it may be younger than its removal: a successor, or the clock was set back
             changes += self._directory(place, now_us, Source.INOTIFY)
+        elif place.role is PathRole.CHECKPOINT and not removed and place.task_path is not None:
+            changes += self._read_checkpoint(place.task_path, now_us, Source.INOTIFY)
         elif place.role in (PathRole.STORE, PathRole.SEGMENT):
             changes += self._database(place, now_us, Source.INOTIFY)
         elif place.role is PathRole.TASK_LOCK:

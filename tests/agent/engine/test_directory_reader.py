@@ -56,6 +56,27 @@ def test_a_written_lock_file_is_read_at_once() -> None:
     assert store.lock is LockState.FREE
 
 
+@pytest.mark.parametrize(
+    ("removed", "expected"),
+    [
+        ([Operation(second(12), "unlink", "app/0_0/.checkpoint")], "checkpoint-deleted 0_0"),
+        (deletion(12), "task-deleted 0_0"),
+    ],
+)
+def test_what_is_older_than_its_removal_by_a_clock_that_was_set_back_is_gone(removed, expected) -> None:
+    """It was written half a minute before the step, and goes right after it."""
+    run = Run()
+    run.play(*application(1), *opening(30), *checkpoint(40, 100))
+    run.until(second(41))
+    run.pipeline.shift(second(11) - second(41))
+    hints = []
+    for operation in removed:
+        run.disk.apply(operation)
+        hints += run.player.hints(operation)
+    run.pipeline.handle(hints, second(12))
+    assert run.changes()[-1] == expected
+
+
 def test_a_kill_is_found_by_asking_for_the_application_lock() -> None:
     """Nobody announces a SIGKILL: within one poll the process's end and the free stores are known."""
     run = Run()
