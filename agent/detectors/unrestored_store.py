@@ -125,7 +125,7 @@ def _stories(case: TaskCase) -> Iterator[Opening]:
         for session in case.once(present_sessions, store):
             if case.affected(KAFKA_7672) is not Affected.NO:
                 yield (Wiped if session.wiped else Remembered)(case, store, session)
-            before = _wiped_before(store, session)
+            before = _wiped_before(case.task, store, session)
             if before is not None and case.settings.exactly_once is not False:
                 yield from _recreated(case, store, session, before)
         if store.segmented and store.past and case.affected(KAFKA_16017) is not Affected.NO:
@@ -145,7 +145,7 @@ def _unfilled(case: TaskCase, store: Store, ended_us: int) -> Iterator[Unfilled]
         return
     claim = CheckpointClaim(fact.written_us, fact.offsets[store.name], store.puts)
     session = Session(ended_us, frozenset(), 0, None, created=True, first=claim)
-    before = _wiped_before(store, session)
+    before = _wiped_before(case.task, store, session)
     if before is not None and case.settings.exactly_once is not False:
         yield Unfilled(case, store, session, before, claim, _old_offset(case.task, store, before))
 
@@ -158,12 +158,18 @@ def _recreated(case: TaskCase, store: Store, session: Session, before: PastDatab
         yield Refilled(case, store, session, before, claim.mark, claim.before, claim)
 
 
-def _wiped_before(store: Store, session: Session) -> PastDatabase | None:
-    """Return the incarnation that the owner of a new store had wiped; None = the last one did not end so."""
+def _wiped_before(task: Task, store: Store, session: Session) -> PastDatabase | None:
+    """Return the incarnation that the owner of a new store had wiped; None = the last one did not end so.
+
+    A wipe takes the whole task directory (StateManagerUtil.closeStateManager, 2.6.0); where that stayed, the last
+    segment of a windowed store expired before a later one was made.
+    """
     ended = [
         x for x in store.past if x.ended_us <= session.opened_us and (x.segment is None) != store.segmented
     ]
     if not session.created or not ended or ended[-1].shape is not Shape.OWNER_WALK:
+        return None
+    if ended[-1].task_incarnation == task.incarnation:
         return None
     return _all_segments(store, session, ended) if store.segmented else ended[-1]
 

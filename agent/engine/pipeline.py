@@ -188,7 +188,7 @@ class Pipeline:
         return not changes
 
     def run_until(self, until_us: int) -> int:
-        """Let time pass up to (not including) a moment, on a disk that does not change meanwhile; give what is due next."""
+        """Let time pass up to (not including) a moment, on a disk that does not change; give what is due next."""
         while (due_us := self.next_us()) < until_us:
             if self.rest(due_us):
                 self.looker.polls.pass_over(min(until_us, self.next_us(but_locks=True)))

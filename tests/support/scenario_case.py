@@ -131,12 +131,14 @@ def past(
     released: float | None = None,
     segment: str | None = None,
     flushed: float = 0,
+    incarnation: int = 1,
 ) -> PastDatabase:
-    """An incarnation that ended; data last reached its disk at `flushed`."""
+    """An incarnation that ended, of a task directory's; data last reached its disk at `flushed`."""
     released_us = None if released is None else at(released)
     return PastDatabase(
-        segment, "identity-0", at(0), at(ended), shape, puts, entries_low, 0, released_us, 1, at(flushed)
-    )
+        segment, "identity-0", at(0), at(ended), shape, puts, entries_low, 0, released_us, incarnation,
+        at(flushed),
+    )  # fmt: skip
 
 
 def checkpoint(

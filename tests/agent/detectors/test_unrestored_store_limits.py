@@ -78,6 +78,10 @@ FILLED = "puts 4000 segment=0, puts 4000 segment=60000"
         f"{SEGMENTS}, puts 4000 segment=60000, 1 s, puts 600 segment=120000, 1 s, drops_segment s 60000, closes 8600,"
         " 12 s",
         "a segment expired since, maybe before its puts were seen"),
+    "its only segment expired before a later one was made": (
+        "start, opens, 1 s, puts 8000 segment=0, flushes, 1 s, drops_segment s 0, puts 600 segment=120000, flushes,"
+        " closes 8600, 12 s",
+        QUIET),
     # its first segment is made with its first record: without one there is no session
     "nothing was restored": (EMPTY, LIKELY),
     "nothing, and it claims nothing": (f"{SEGMENTS}, closes -4, 12 s", QUIET),
@@ -129,9 +133,8 @@ def claimed(
     """
     one = store([database(puts=puts, born=11)], [session(11, created=created, first=mark(15, offset, puts))])
     one.databases[""].manifest_problem = problem
-    one.past += tuple(
-        past(x, shape=shape, puts=8000, entries_low=held, flushed=5, segment=segment) for x in ended
-    )
+    gone = {"shape": shape, "puts": 8000, "entries_low": held, "flushed": 5, "segment": segment}
+    one.past += tuple(past(x, incarnation=0, **gone) for x in ended)
     app = Application("app", exists=True)
     app.lives += () if process is None else (ProcessLife(at(process)),)
     told = [] if old is None else [checkpoint(3, old)]

@@ -157,7 +157,7 @@ def claimed(
 ) -> TaskCase:
     """A store that was wiped at 10 s with `held` live entries, and claims `offset` with `puts`."""
     one = store([database(puts=puts, born=11, flushed=[(puts, 14)])], [session(11, 20, created=True)])
-    one.past += (past(10, shape=Shape.OWNER_WALK, puts=80_000, entries_low=held, flushed=5),)
+    one.past += (past(10, shape=Shape.OWNER_WALK, puts=80_000, entries_low=held, flushed=5, incarnation=0),)
     told = [(5, old), (15, offset)] if old is not None else [(15, offset)]
     facts = [
         replace(checkpoint(written, None), foreign=(OffsetEntry(TOPIC, 0, value),)) for written, value in told
