@@ -152,7 +152,8 @@ def _also(known: Known) -> Iterator[str]:
     """Ask what becomes of the other incidents of the instance: the one start takes their state as it is, too."""
     own = set(known.incident.step_tasks)
     for one in known.others:
-        what = f"{one.id}, {one.lead.detector} ({one.severity}) of {' '.join(one.tasks)}"
+        where = " ".join(one.tasks) or one.application_id
+        what = f"{one.id}, {one.lead.detector} ({one.severity}) of {where}"
         yield from _comment(f"Also open here: {what}. Its step: {one.next_action}")
     # of an incident of several pods the tasks may be those of another pod: here is perhaps a sound copy of them
     removes = [x for x in known.others if x.remedy not in _KEPT and x.pods == known.incident.pods]

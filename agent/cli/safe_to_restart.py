@@ -76,7 +76,14 @@ def safe_to_restart(config: Config, settings: Sequence[str], *, one_instance: bo
     again = shlex.join(["--state-dir", full_path(config.agent.state_dir), *settings])
     for one in incidents:
         sys.stdout.write(
-            incident_text(one, paint=False, width=width_of(sys.stdout), verbose=False, source=again)
+            incident_text(
+                one,
+                paint=False,
+                width=width_of(sys.stdout),
+                verbose=False,
+                read_us=read.read_us,
+                source=again,
+            )
         )
     return answer(found=bool(damaged), unread=bool(doubts))
 

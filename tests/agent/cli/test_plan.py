@@ -357,7 +357,7 @@ def test_an_undecided_task_is_asked_for_before_the_start(statewarden: Callable, 
     )  # fmt: skip
     (tmp_path / "all.jsonl").write_text(records(DAMAGE, other, namespace=""))
     said = statewarden("plan", DAMAGE.id, tmp_path).out
-    assert "# Also open here: i-0000000000bb, undecided (warning)" in said
+    assert f"# Also open here: i-0000000000bb, undecided (warning) of {DAMAGE.application_id}." in said
     assert "OTHERS=''" in said
 
 

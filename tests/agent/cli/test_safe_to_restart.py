@@ -42,6 +42,14 @@ def test_damage_counts_whatever_others_have(statewarden: Callable, tmp_path: Pat
         assert "\n    next: " in said.out
 
 
+def test_what_the_disk_keeps_no_time_of_was_seen_now(statewarden: Callable, tmp_path: Path) -> None:
+    """As `scan` says it: it is not known since when."""
+    with tarfile.open(SNAPSHOTS / "torn-clean-3.9.2.tar.gz") as packed:
+        packed.extractall(tmp_path, filter="fully_trusted")
+    said = statewarden("safe-to-restart", tmp_path)
+    assert "\n    seen at 20" in said.out
+
+
 @pytest.mark.parametrize(
     ("settings", "code", "expected"),
     [
