@@ -145,7 +145,7 @@ def add_scan(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--may-be-empty", action="store_true",
                         help="accept a missing or empty directory: no instance has started there yet")
     parser.add_argument("--may-be-undecided", action="store_true",
-                        help="exit 0 instead of 3 if all that is open is a missing setting")
+                        help="exit 0 instead of 3 if nothing but a setting is missing")
     add_settings(parser)
     add_output(parser)
 

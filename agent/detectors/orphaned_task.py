@@ -37,7 +37,7 @@ META = DetectorMeta(
         "No data is at risk, but the directory takes disk space. On 4.3.0 only an upgrade helps:"
         " a restart opens it again. On any other release the cleaner deletes it once the instance is RUNNING."
     ),
-    consequence="It takes disk space until it is removed by hand.",
+    consequence="It takes disk space, and puts no data at risk.",
     alert_after_m=60,
     twin=Twin("N7, the cleaner will take what was left behind", "benign-move-3.9.2"),
 )

@@ -51,7 +51,7 @@ META = DetectorMeta(
         "Data beyond the checkpoint may never have been committed. A start after a crash or SIGKILL keeps it."
     ),
     lowers_risk=(
-        "Give the pods a terminationGracePeriodSeconds longer than a commit, and spare memory. Never delete them by"
+        "Give the pods a terminationGracePeriodSeconds longer than a commit, and memory headroom. Never delete them by"
         " force: only an end without a clean close does harm. Upgrade to a release with the fix, such as 4.2.2."
     ),
     alert_after_m=5,
@@ -229,7 +229,7 @@ def _evidence(x: Kept, _: Proof | None) -> Iterable[Evidence]:
 
 
 _ROLES = {
-    TaskRole.UNLESS_PAUSED: " They are committed if the task was a paused standby or a paused restoration.",
+    TaskRole.UNLESS_PAUSED: " A paused standby or a paused restoration looks the same, and there they are committed.",
     TaskRole.UNKNOWN: " The role of the task is unknown: a standby may look like this for a while.",
     TaskRole.STANDBY_LIKE: " The role of the task is unknown: a standby may look like this for a while.",
     TaskRole.ASSUMED: " A restoration, or a copy that warms up, may look like this for a while.",

@@ -32,8 +32,8 @@ META = DetectorMeta(
     needs=("num_standby_replicas", "kafka_streams_version", "state_cleanup_delay_ms"),
     upstream=(KAFKA_8187,),
     next_action=(
-        "Ask the rollup whether another pod took the task. If none did, stop this instance cleanly and start it again"
-        " before the cleaner deletes the directory: the standby is then initialised again."
+        "Ask the fleet audit whether another pod took the task. If none did, stop this instance cleanly and start it"
+        " again before the cleaner deletes the directory: the standby is then initialised again."
     ),
     consequence="The cleaner may soon delete a directory that is still needed.",
     alert_after_m=5,

@@ -33,7 +33,7 @@ def proof_command(application_id: str, task_id: str, store: str | None) -> str:
 
 def proof_first(how: str, action: str) -> str:
     """Put the proof before what is to be done if it does not refute: findings and alerts say both in this order."""
-    return f"Check it first, {WHERE_PROVED}: {how}; {_REFUTED}. Unless it is one: {action}"
+    return f"Check it first, {WHERE_PROVED}: {how}; {_REFUTED}. Otherwise: {action}"
 
 
 def decides(meta: DetectorMeta, confidence: Confidence, task_id: str | None) -> bool:

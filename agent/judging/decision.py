@@ -90,12 +90,13 @@ def in_kafkas_words(question: tuple[str, ...]) -> str:
 def next_action(decision: Decision) -> str:
     """Say how the answer is found, and what to do with it."""
     names = in_kafkas_words(tuple(x for x in decision.question if x != RELEASE))
-    found = [f"The application logs {names} at its start (`{_grep(decision)}`)."] if names else []
+    found = [f"The application logs its settings at its start (`{_grep(decision)}`)."] if names else []
     found += ["The name of the kafka-streams jar has the release."] if RELEASE in decision.question else []
     told = " ".join(f"--set {decision.application_id}:{x}=VALUE" for x in decision.question)
     return (
-        f"Find out {in_kafkas_words(decision.question)}. {' '.join(found)} Then add {told}."
-        " Until you know, do not start or restart it; if you must, copy the task directory to a safe place first."
+        f"Find out {in_kafkas_words(decision.question)}. {' '.join(found)} Then give statewarden {told}."
+        " Until you know, do not start or restart the application; if you must, copy the task directory to a safe"
+        " place first."
     )
 
 

@@ -12,7 +12,7 @@ from tests.docs.shell import Line, commands
 from tests.docs.shown import lines_of_blocks, lines_of_sentences
 from tests.docs.table import entries, table
 
-ON_FILES = re.compile(r"\b(?:STATE|OUT|OUTPUT)\b")
+ON_FILES = re.compile(r"\b(?:STATE|OUT|VERIFIED)\b")
 
 
 def lines() -> list[Line]:

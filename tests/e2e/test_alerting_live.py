@@ -114,7 +114,7 @@ def test_the_right_page_goes_out(proof: Proof) -> None:
     assert said["description"].startswith(f"Incident {labels['incident_id']}, reported as: ")
     assert "KAFKA-20685" in said["description"]
     assert said["next_step"].startswith("Check it first")
-    assert "Unless it is one: Stop this instance" in said["next_step"]
+    assert "Otherwise: Stop this instance" in said["next_step"]
     assert said["runbook_url"].endswith("/runbooks/uncommitted-data.html#skipped-eos-wipe")
     assert "var-pod=orders-0" in said["dashboard_url"]
     with urllib.request.urlopen(f"{proof.agents['orders-0'].url}/", timeout=60) as answer:

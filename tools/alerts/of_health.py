@@ -145,7 +145,7 @@ AGENT: tuple[Alert, ...] = (
     _agent_alert(
         "StatewardenAgentSpoolFilling", f"({_OLDEST} > 0) and (time() - {_OLDEST} > 900)", 5,
         "A statewarden agent cannot ship its events",
-        "its oldest waiting event is older than 15 minutes: the rollup does not see this pod, and the spool will drop events when "
+        "its oldest waiting event is older than 15 minutes: the fleet audit does not see this pod, and the spool will drop events when "
         "it is full. Next: check the sink and the agent's log; do not remove the spool.",
         {_on_pod(_OLDEST): "60x200"}, {_on_pod(_OLDEST): "0x200"}, "nothing waits", at_m=30, early_m=18,
         runbook="rules/unaudited",
@@ -153,7 +153,7 @@ AGENT: tuple[Alert, ...] = (
     _agent_alert(
         "StatewardenAgentDropsEvents", "sum without (kind) (increase(statewarden_agent_spool_drops_total[30m])) > 0", 1,
         "A statewarden agent dropped events",
-        "its spool was full and events were dropped. The rollup has a gap there. Next: fix the sink and give the spool more room.",
+        "its spool was full and events were dropped. The fleet audit has a gap there. Next: fix the sink and give the spool more room.",
         {_on_pod("statewarden_agent_spool_drops_total", kind="summary"): "0x30 50x100"},
         {_on_pod("statewarden_agent_spool_drops_total", kind="summary"): "50x200"},
         "drops of long ago", at_m=35, early_m=29, runbook="rules/unaudited",
@@ -161,7 +161,7 @@ AGENT: tuple[Alert, ...] = (
     _agent_alert(
         "StatewardenAgentSpoolRefused", "increase(statewarden_agent_spool_write_failures_total[30m]) > 0", 5,
         "A statewarden agent's spool disk refuses writes",
-        "its spool refused records. The rollup will not see them. Next: check the spool's volume (full, read-only).",
+        "its spool refused records. The fleet audit will not see them. Next: check the spool's volume (full, read-only).",
         {_on_pod("statewarden_agent_spool_write_failures_total"): "0x30 9x100"},
         {_on_pod("statewarden_agent_spool_write_failures_total"): "0x200"}, "all was written", at_m=40, early_m=33,
         runbook="rules/unaudited",
@@ -211,7 +211,7 @@ ROLLUP: tuple[Alert, ...] = (
         f"time() - max by (cluster) ({_LAST}) > 10800",
         5,
         "The fleet audit has not succeeded for three hours",
-        "The rollup has not finished an audit for three hours. Problems that only show across pods are not detected. Next: check its "
+        "No fleet audit has finished for three hours. Problems that only show across pods are not detected. Next: check its "
         "last job (kubectl get jobs, its log); the next run catches up by itself. Raise the three hours if it runs less than hourly.",
         Case("fires", {_LAST: "600x400"}, 200, {}),
         Case(
@@ -230,7 +230,7 @@ ROLLUP: tuple[Alert, ...] = (
         30,
         "The fleet audit runs, but on old events",
         "The newest event of the last audit was more than an hour old when it ran: agents are not shipping, or not to where the "
-        "rollup reads. Next: check StatewardenAgentSpoolFilling and the rollup's input.",
+        "fleet audit reads. Next: check StatewardenAgentSpoolFilling and the fleet audit's input.",
         Case("fires", {_LAST: "20000x100", _MARK: "10000x100"}, 31, {}),
         Case(
             "fires for one of two clusters",
@@ -252,9 +252,9 @@ ROLLUP: tuple[Alert, ...] = (
         f"max by (cluster) ({_UNLISTED}) > 0",
         30,
         "More incidents of the fleet than alerts can carry",
-        "Of the fleet audit's incidents <count> raise no alert. Criticals are kept first, then what only "
+        "<count> of the fleet audit's incidents raise no alert. Criticals are kept first, then what only "
         "the audit found. Next: read all of them in the "
-        "newest report of the rollup, or in its incidents.jsonl.",
+        "fleet audit's newest report, or in its incidents.jsonl.",
         Case("fires", {_UNLISTED: "12x200"}, 31, {}, {"<count>": "12"}),
         Case("does not fire yet after 29 minutes", {_UNLISTED: "12x200"}, 29),
         Case("stays quiet: all are listed", {_UNLISTED: "0x200"}, 60),
@@ -270,7 +270,7 @@ ROLLUP_ABSENT: tuple[Alert, ...] = (
         f"absent({_LAST}) and on () count(statewarden_agent_up) > 0",
         180,
         "There are agents but no fleet audit",
-        "Agents are scraped, but no rollup has reported. Problems that only show across pods are not detected. Next: deploy the rollup, or "
+        "Agents are scraped, but no fleet audit has reported. Problems that only show across pods are not detected. Next: deploy the fleet audit, or "
         "let Prometheus scrape what it writes (metrics.prom, or its Pushgateway). If you want neither, disable this alert.",
         Case("fires when the series is missing", {_on_pod("statewarden_agent_up"): "1x400"}, 181, {}),
         Case("does not fire yet", {_on_pod("statewarden_agent_up"): "1x400"}, 179),
