@@ -47,7 +47,7 @@ META = DetectorMeta(
 SWEPT = (
     "Move state.dir out of the swept directory (default: /tmp/kafka-streams up to 2.7, the JVM's temporary"
     " directory since 2.8) or exempt it from the sweep. The store works until its next open and fails then:"
-    " plan an orderly restart with this task directory removed."
+    " plan a clean stop, keep a copy of this task directory, and remove it before the start."
 )
 
 

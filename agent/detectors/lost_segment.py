@@ -61,7 +61,7 @@ BEFORE_THE_START = (
 )
 NOTHING_LOST = (
     "Nothing is lost yet. If you stop this instance, stop it cleanly, with a grace period that lets every store"
-    " close. After a kill, copy and remove the task directory before the next start."
+    " close. After a kill, run `statewarden scan` before the next start, and do what it says."
 )
 
 

@@ -75,7 +75,7 @@ def _finding(app: Application, pair: Pair, times: list[Shared]) -> Row:
         ),
         next_action=f"Stop one of {pod} and {other}, if possible the one that got the copy, and check its volume claim."
         " If its volume is a copy, delete kafka-streams-process-metadata there, or the application's directory, before"
-        " you start it again. If both use one claim, delete nothing and give it its own volume.",
+        " you start it again. If both use one claim, delete nothing, and give the stopped one its own volume.",
         pods=[pod, other],
         confirms=reported(app, pair),
     )  # fmt: skip

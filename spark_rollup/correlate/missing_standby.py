@@ -142,7 +142,10 @@ def _next_action(task: Task, signature: Unowned | None, *, over: bool) -> str:
             f"The shortage is over. Find out how {signature.pod} got its copy of {task.id} back before you trust it: a"
             " copy that was deleted and recreated under the old offset seems complete."
         )
-    idle = f"Restart the instance on {signature.pod}: its standby of {task.id} is assigned but was never started."
+    idle = (
+        f"Stop the instance on {signature.pod} cleanly and start it again: its standby of {task.id} is assigned but was"
+        " never started."
+    )
     there = "Do it before the cleaner deletes its directory or a failover needs it."
     gone = "Until then the task has no second copy."
     return f"{idle} {there if signature.gone_us is None else gone} Upgrade to 2.2.2 or later."
