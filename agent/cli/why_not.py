@@ -35,9 +35,9 @@ def why_not(name: str, source: Path, config: Config) -> int:
         UsageError: there is no such task, directory or trace.
         UnreadError: it cannot be read.
     """
-    pipeline, now_us = _replayed(source, config) if source.is_file() else _read(source, config)
+    pipeline, judged_us, read_us = _replayed(source, config) if source.is_file() else _read(source, config)
     application, task = _task_of(pipeline, name)
-    case = pipeline.judges.task_case(now_us, application, task, {})
+    case = pipeline.judges.task_case(judged_us, application, task, {})
     silent = []
     sys.stdout.write(printable(f"{application.id}/{task.id} in {source}") + "\n")
     for detector in DETECTORS:
@@ -46,39 +46,40 @@ def why_not(name: str, source: Path, config: Config) -> int:
         if case.is_silent(detector.meta):
             silent.append(detector.meta.id)
         else:
-            sys.stdout.write(f"\n{detector.meta.id}\n" + "".join(_lines(detector, case)))
+            sys.stdout.write(f"\n{detector.meta.id}\n" + "".join(_lines(detector, case, read_us)))
     asked = "not judged (ruled out by settings or release): "
     sys.stdout.write(f"\n{asked}{', '.join(silent)}\n" if silent else "")
     sys.stdout.write(f"\n{BEYOND_FILES}\n")
     return 0
 
 
-def _lines(detector: Detector, case: TaskCase) -> Iterator[str]:
+def _lines(detector: Detector, case: TaskCase, read_us: int) -> Iterator[str]:
     for docket in detector.dockets:
         decided = list(docket.decisions(case))
         for rule in docket.rules:
             yield f"  {rule.name}\n"
             said = [(story, one) for story, of, one in decided if of is rule]
-            yield from ([_line(*x) for x in said] or ["    does not apply\n"])
+            yield from ([_line(*x, read_us) for x in said] or ["    does not apply\n"])
 
 
-def _line(story: Story[TaskCase], said: Verdict | Silence) -> str:
+def _line(story: Story[TaskCase], said: Verdict | Silence, read_us: int) -> str:
     if isinstance(said, Verdict):
         words = f"{said.severity}, {said.confidence}: {said.summary}"
     else:
         words = f"{said.why}: {said.name}"
-    since = rfc3339(story.opened_at_us)[:19].replace("T", " ")
+    since = rfc3339(min(story.opened_at_us, read_us))[:19].replace("T", " ")
     return printable(f"    {since} UTC  {story.place}: {words}") + "\n"
 
 
-def _read(directory: Path, config: Config) -> tuple[Pipeline, int]:
+def _read(directory: Path, config: Config) -> tuple[Pipeline, int, int]:
+    """Give what was read, the moment at which it is judged, and when it was read: no time shown is in the future."""
     with reading(directory, config) as (pipeline, now_us, _):
         judge_once(pipeline, now_us)
     applications = pipeline.inventory.applications.values()
-    return pipeline, now_us if any(map(may_go_on, applications)) else now_us + JUDGED_AFTER_US
+    return pipeline, now_us if any(map(may_go_on, applications)) else now_us + JUDGED_AFTER_US, now_us
 
 
-def _replayed(trace: Path, config: Config) -> tuple[Pipeline, int]:
+def _replayed(trace: Path, config: Config) -> tuple[Pipeline, int, int]:
     started_us, disk, ends = first_time_us(trace), MemoryDisk(), [0]
     pipeline = Pipeline(
         disk,
@@ -88,7 +89,7 @@ def _replayed(trace: Path, config: Config) -> tuple[Pipeline, int]:
         disabled=config.disabled,
     )
     replay(trace, pipeline, disk, _QUIET_US)
-    return pipeline, max(ends)
+    return pipeline, max(ends), max(ends)
 
 
 def _task_of(pipeline: Pipeline, name: str) -> tuple[Application, Task]:

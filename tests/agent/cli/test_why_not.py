@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+import tarfile
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 
 from tests.agent.cli.commands import Said, plant
@@ -37,3 +40,14 @@ def test_a_directory(statewarden: Callable[..., Said], tmp_path: Path) -> None:
         "0_9: no such task; there are app/0_0"
         in statewarden("explain", "--why-not", "0_9", tmp_path).complaint
     )
+
+
+def test_no_time_is_in_the_future(statewarden: Callable[..., Said], tmp_path: Path) -> None:
+    """A directory at rest is judged as if an hour had passed; what is shown is when it was read."""
+    with tarfile.open(Path(__file__).parents[2] / "data/snapshots/benign-restart-eos-4.1.2.tar.gz") as packed:
+        packed.extractall(tmp_path, filter="fully_trusted")
+    task = "benign-restart-eos-4-1-2-015450/0_0"
+    said = statewarden("explain", "--why-not", task, tmp_path, *TOLD, "--set", "num_standby_replicas=0")
+    times = re.findall(r"^    (\S+ \S+) UTC", said.out, re.MULTILINE)
+    assert len(times) > 1
+    assert max(times) <= datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S")
