@@ -40,11 +40,17 @@ class Story:
         self._incidents = gather(map(_with_evidence, found), link=lambda x: x.link)
 
     def incident(self, asked: str) -> Incident[Any] | None:
-        """Give the incident of this id, or of a finding of this id; None = there is none."""
-        for one in self._incidents:
-            if asked in (one.id, *one.absorbed, *(x.id for x in one.members)):
-                return one
-        return None
+        """Give the incident of this id, or of a finding of this id, the worst if it is in several namespaces.
+
+        None = there is none.
+        """
+        named = [x for x in self._incidents if asked in (x.id, *x.absorbed, *(y.id for y in x.members))]
+        others = sorted({x.namespace for x in named[1:]} - {x.namespace for x in named[:1]})
+        if others:
+            complain(
+                printable(f"{asked}: this is of namespace {named[0].namespace}; also in {', '.join(others)}")
+            )
+        return named[0] if named else None
 
     def about(self, address: str) -> list[Incident[Any]]:
         """Give all incidents about an application, or about a task (`APPLICATION/TASK`), the worst first."""
@@ -86,12 +92,13 @@ class Story:
         from agent.cli.recorded import Recorded  # it loads what reads from a network
 
         recorded = Recorded(self._source, config)
-        newest: dict[str, Told] = {}
+        newest: dict[tuple[str, str, str], Told] = {}
         for line in recorded.lines():
             if line and (b'"finding_id"' in line or not line.endswith(b"}")):  # torn ones may have had it
                 try:
                     told = decode(line)
-                    newest[str(told["finding_id"])] = told
+                    whose = (_namespace_of(told), str(told.get("pod")), str(told["finding_id"]))
+                    newest[whose] = max(newest.get(whose, told), told, key=_when)
                 except ContractError as error:
                     self._unread_lines.append(str(error))
                 except KeyError:
@@ -177,10 +184,19 @@ def _seen_us(told: Told) -> int:
     return parse_us(told["seen_at"] or told["opened_at"]) or 0
 
 
+def _namespace_of(told: Told) -> str:
+    """Name the namespace as the tables of an audit do: the same names in another one are other pods."""
+    return "/".join(str(x) for x in (told.get("cluster"), told.get("namespace") or "") if x is not None)
+
+
+def _when(told: Told) -> tuple[int, int]:
+    return int(str(told.get("observed_at_us") or 0)), int(str(told.get("sequence") or 0))
+
+
 def _of_an_agent(told: Told) -> FleetFinding:
     """Read a finding from its event, with its pod."""
     one = read_back(told)
-    link = Link(pod=str(told.get("pod") or ""))
+    link = Link(namespace=_namespace_of(told), pod=str(told.get("pod") or ""))
     return FleetFinding(**{x.name: getattr(one, x.name) for x in fields(one)}, link=link, row=told)
 
 

@@ -1,0 +1,58 @@
+"""The last word about a finding is told by its time and its pod, not by the name of the file that it is in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from agent.contract.codec import Encoder
+from agent.contract.events import Kind, Origin, Record, Status
+from agent.contract.finding import Finding
+from tests.agent.cli.test_plan import DAMAGE
+
+OVER = replace(DAMAGE, status=Status.RESOLVED, resolved_at_us=3_000)
+INCIDENT_ID = f"i-{'a' * 12}"
+
+
+def say(place: Path, file: str, found: Finding, at_us: int, **origin: str) -> None:
+    """Ship what one agent says of a finding."""
+    whose = Origin("uid", "boot", **{"pod": "pod-7", "namespace": "shop", **origin})
+    (place / file).write_text(Encoder(whose).encode(Record(Kind.FINDING, at_us, found.body()), 1) + "\n")
+
+
+@pytest.mark.parametrize("files", [("a", "b"), ("b", "a")])
+def test_what_was_said_last_counts(statewarden: Callable, tmp_path: Path, files: tuple[str, str]) -> None:
+    """A pod that was made again has another uid, and segments below another name."""
+    say(tmp_path, f"{files[0]}.jsonl", DAMAGE, 2_000)
+    say(tmp_path, f"{files[1]}.jsonl", OVER, 4_000)
+    assert "the incident is over" in statewarden("plan", INCIDENT_ID, tmp_path).err
+    say(tmp_path, f"{files[0]}.jsonl", DAMAGE, 5_000)
+    assert statewarden("plan", INCIDENT_ID, tmp_path).code == 0
+
+
+@pytest.mark.parametrize("origin", [{"pod": "pod-8"}, {"namespace": "test"}, {"cluster": "eu-1"}])
+def test_another_pods_end_ends_nothing(statewarden: Callable, tmp_path: Path, origin: dict[str, str]) -> None:
+    """A volume that was cloned has the same findings, of the same ids."""
+    say(tmp_path, "a.jsonl", DAMAGE, 2_000)
+    say(tmp_path, "b.jsonl", OVER, 4_000, **origin)
+    said = statewarden("explain", INCIDENT_ID, "--events", tmp_path)
+    assert "(confirmed, open)" in said.out
+    assert statewarden("plan", INCIDENT_ID, tmp_path).code == 0
+
+
+def test_another_namespace_adds_nothing_to_a_script(statewarden: Callable, tmp_path: Path) -> None:
+    """A StatefulSet has the same names in each: what is damaged in a test is sound here, perhaps the only copy."""
+    say(tmp_path, "a.jsonl", DAMAGE, 2_000)
+    elsewhere = replace(DAMAGE, id="b" * 16, task_id="0_5", opened_at_us=9)
+    say(tmp_path, "b.jsonl", elsewhere, 2_000, namespace="test")
+    said = statewarden("plan", INCIDENT_ID, tmp_path)
+    assert (said.code, "0_5" in said.out) == (0, False)
+    # the same incident: one step is for one namespace
+    say(tmp_path, "b.jsonl", replace(elsewhere, incident_id=INCIDENT_ID), 2_000, namespace="test")
+    said = statewarden("plan", INCIDENT_ID, tmp_path)
+    assert "0_5" not in said.out
+    assert "NAMESPACE=shop\n" in said.out
+    assert f"{INCIDENT_ID}: this is of namespace shop; also in test" in " ".join(said.err.split())
