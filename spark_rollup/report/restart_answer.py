@@ -118,10 +118,12 @@ def answer(known: Known, question: Question) -> tuple[list[str], Exit]:
     named = len({pod["namespace"] for pod in here}) > 1
     if question.pod is not None:
         lines += _one_pod(reported[0], named, fresh)
-        return lines, _code(reported, fresh)
-    lines += _all_pods(reported, named, fresh)
-    left = unread.in_words(known.unread, question.namespace, known.unfinished)
-    code = _code([one for one in reported if not one.is_gone], fresh)
+        # lines of another version name their pod; of a file nobody knows whose last words it keeps
+        left, code = unread.in_words({}, files=known.unfinished), _code(reported, fresh)
+    else:
+        lines += _all_pods(reported, named, fresh)
+        left = unread.in_words(known.unread, question.namespace, known.unfinished)
+        code = _code([one for one in reported if not one.is_gone], fresh)
     return ([*lines, left], code or Exit.UNREAD) if left else (lines, code)
 
 

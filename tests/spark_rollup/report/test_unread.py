@@ -39,3 +39,15 @@ def test_a_file_that_ends_too_early_is_no_all_clear_of_any_namespace():
     )
     assert "u/boot-1-0.jsonl.gz, u/boot-1-1.jsonl.gz" in lines[-1]
     assert lines[-1].endswith(" more could not be read to the end: make readable, or send again")
+
+
+def test_a_file_that_ends_too_early_is_no_all_clear_of_one_pod():
+    """It may be the file in which that pod's agent says what is wrong; what is in the way goes before it."""
+    pods, asked = [pod_of("pod-a")], replace(NOW, pod="pod-a")
+    known = Known([], pods, unread={"shop/pod-b": 1}, unfinished=["/in/u/boot-1-9.jsonl.gz"])
+    lines, code = restart_answer.answer(known, asked)
+    assert code is Exit.UNREAD
+    assert lines[-1] == "u/boot-1-9.jsonl.gz could not be read to the end: make readable, or send again"
+    kept = replace(known, restarts=[given("pod-a", "0_0", "keep")])
+    assert restart_answer.answer(kept, asked)[1] is Exit.FOUND
+    assert restart_answer.answer(replace(known, unfinished=[]), asked)[1] is Exit.CLEAR
