@@ -17,7 +17,7 @@ from spark_rollup.fleet.application import Application, Task, at_least, at_most
 from spark_rollup.fleet.copies import Held
 from spark_rollup.fleet.meta import Row
 from spark_rollup.fleet.pods import doubt, has_ended, unrepaired
-from spark_rollup.fleet.rows import Release
+from spark_rollup.fleet.rows import Release, Said
 
 KEPT = (((2, 6), (2, 6, 1)), ((3, 8), (4, 1, 2)), ((4, 2), (4, 2, 1)))
 """First and last releases on which an exactly-once task keeps its checkpoint while it runs, so that a kill leads to no
@@ -74,8 +74,8 @@ def restarts(app: Application, findings: list[Row]) -> Iterator[Row]:
     One row per copy of a task, and one without a task where a finding is about all of an application on a pod. What
     `findings` refute must not count in `app`.
     """
-    follow = _to_follow(findings)
-    for task, states in _states(app, follow, _suspected(findings)):
+    follow = _to_follow(app, findings)
+    for task, states in _states(app, follow, _suspected(app, findings, follow)):
         saved = _saved(task)
         for state in states.values():
             yield _answered(
@@ -90,34 +90,62 @@ Follow = dict[tuple[str | None, str], list[str]]
 """By task (None = the whole application there) and pod: detectors to follow; `report` has their incident's step."""
 
 
-def _to_follow(findings: list[Row]) -> Follow:
-    """Take what has to be done first: open criticals, by every pod that one without a task names."""
+def _loud(app: Application, severity: Severity) -> Iterator[Said]:
+    """List what agents say is open and as severe, and nothing refutes."""
+    for x in app.local:
+        is_open = (x.status, x.severity) == (Status.OPEN.value, severity.value)
+        if is_open and not is_refuted(x.identity, x.pod, app.refuted.get(x.finding_id)):
+            yield x
+
+
+def _to_follow(app: Application, findings: list[Row]) -> Follow:
+    """Take what has to be done first: open criticals, by every pod that one without a task names.
+
+    One that settles what several pods' agents said names one of the pods; it is to be done first on each.
+    """
+    said: dict[str, set[tuple[str | None, str]]] = defaultdict(set)
+    for x in _loud(app, Severity.CRITICAL):
+        said[x.finding_id].add((x.task_id, x.pod))
     found: dict[tuple[str | None, str], set[str]] = defaultdict(set)
     for row in findings:
         if row["status"] == Status.OPEN.value and row["severity"] == Severity.CRITICAL.value:
-            for pod in row["pods"] if row["task_id"] is None else [row["pod"]]:
-                if pod is not None:
-                    found[row["task_id"], pod].add(row["detector"])
+            pods = row["pods"] if row["task_id"] is None else [row["pod"]]
+            places = {(row["task_id"], pod) for pod in pods if pod is not None}
+            for place in places.union(*(said[one] for one in (*row["confirms"], *row["explains"]))):
+                found[place].add(row["detector"])
     return {key: sorted(detectors) for key, detectors in found.items()}
 
 
-def _suspected(findings: list[Row]) -> dict[tuple[str, str], str]:
+def _suspected(app: Application, findings: list[Row], follow: Follow) -> dict[tuple[str, str], str]:
     """Say per task and pod what is open and not critical, and makes its copy none to rely on.
 
     Damage; and what is still to come of a copy's files, such as of a store that the next start cannot open. Where two
-    copies differ, either may be the wrong one.
+    copies differ, either may be the wrong one. What settles an agent's suspicion may be about another pod, or about
+    the task.
     """
     found: dict[tuple[str, str], set[str]] = defaultdict(set)
     for row in findings:
-        # an agent of an older contract names no remedy
-        is_of_files = row["level"] == Level.DAMAGE.value or row["remedy"] != Remedy.OTHER.value
-        is_of_files &= row["detector"] != EXPOSED
         is_open = (row["status"], row["severity"]) == (Status.OPEN.value, Severity.WARNING.value)
-        if is_of_files and is_open and row["level"] != Level.SELF.value and row["task_id"] is not None:
+        if (
+            is_open
+            and row["task_id"] is not None
+            and _is_of_files(row["detector"], row["level"], row["remedy"])
+        ):
             both = row["mechanism"] == Mechanism.UNEQUAL_COPIES.value
             for pod in row["pods"] if both else [row["pod"]]:
                 found[row["task_id"], pod].add(row["detector"])
+    for x in _loud(app, Severity.WARNING):
+        if x.task_id is not None and _is_of_files(x.detector, x.level, x.remedy):
+            copy = x.task_id, x.pod
+            if copy not in found and copy not in follow:
+                found[copy].add(x.detector)
     return {copy: f"open: {', '.join(sorted(detectors))}" for copy, detectors in found.items()}
+
+
+def _is_of_files(detector: str, level: str, remedy: str | None) -> bool:
+    """Return whether a finding speaks of a copy's files; an agent of an older contract names no remedy."""
+    damages = level == Level.DAMAGE.value or remedy != Remedy.OTHER.value
+    return damages and detector != EXPOSED and level != Level.SELF.value
 
 
 def _states(

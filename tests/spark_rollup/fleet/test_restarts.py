@@ -1,0 +1,47 @@
+"""What a pod's own agent says of its copy counts for that pod, whichever pod a rule names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from spark_rollup.fleet.meta import Row
+from tests.spark_rollup.correlate.test_diverged_replica import stands
+from tests.spark_rollup.support.fleet import HORIZON_S, Fleet, at_us
+from tests.spark_rollup.support.plain import events_of, tables
+
+POOR, FULL, WELL = "pod-a", "pod-b", "pod-c"
+
+
+def told_of(*findings: tuple[int, str, str]) -> Mapping[str, Row]:
+    """Tell of a poorer copy, a fuller one and one that is well; give the answer of each pod."""
+    fleet = Fleet("shop")
+    pods = [fleet.pod(name) for name in (POOR, FULL, WELL)]
+    pods[0].configures(1, "3.9.2", num_standby_replicas=2, processing_guarantee="at_least_once")
+    for pod in pods:
+        pod.holds("0_0", 5).measures("0_0", HORIZON_S - 100, offset=1000, puts=1000, bytes=5000)
+    stands(pods[0], 60, 1000, 40, 50)
+    stands(pods[1], 70, 1000, 900, 1000)
+    for number, detector, severity in findings:
+        pods[number].finds(detector, "0_0", 81, severity=severity)
+    found = tables(events_of(fleet.lines()), at_us(HORIZON_S))
+    (rule,) = (x for x in found["findings"] if x["detector"] == "diverged-replica")
+    assert (rule["pod"], rule["severity"]) == (POOR, "critical")
+    return {x["pod"]: x for x in found["restarts"]}
+
+
+@pytest.mark.parametrize("also", [(), ((0, "resurrected-checkpoint", "critical"),)])
+def test_of_two_unequal_copies_the_one_that_its_agent_reports_is_damaged(
+    also: tuple[tuple[int, str, str], ...],
+) -> None:
+    """The rule speaks of the poorer one; that a third is well makes the restart of the fuller one no safer."""
+    told = told_of((1, "false-clean-store", "critical"), *also)
+    assert (told[POOR]["answer"], told[FULL]["answer"]) == ("damaged", "damaged")
+
+
+def test_what_an_agent_suspects_is_not_settled_by_the_damage_of_another_copy() -> None:
+    """Of both copies an agent says that they are wrong, of one for sure."""
+    told = told_of((0, "resurrected-checkpoint", "critical"), (1, "false-clean-store", "warning"))
+    assert told[POOR]["answer"] == "damaged"
+    assert (told[FULL]["answer"], told[FULL]["doubt"]) == ("unknown", "open: false-clean-store")
