@@ -89,7 +89,7 @@ def _incident(row: Row, incidents: Sequence[FleetIncident]) -> FleetIncident | N
     about = [
         x for x in incidents
         if (x.namespace, x.application_id) == here and (row["pod"] in x.pods or not x.pods)
-        and (row["task_id"] in x.tasks or not x.tasks)
+        and (row["task_id"] in (None, *x.tasks) or not x.tasks)
     ]  # fmt: skip
     follow = set(texts(row["follow"]))
     return next(

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 
 import pytest
 
+from agent.contract.audited import gather
 from spark_rollup.fleet.meta import Row
+from spark_rollup.report.restart_answer import with_steps
 from tests.spark_rollup.correlate.test_diverged_replica import stands
 from tests.spark_rollup.support.fleet import HORIZON_S, Fleet, at_us
 from tests.spark_rollup.support.plain import events_of, tables
@@ -45,3 +47,19 @@ def test_what_an_agent_suspects_is_not_settled_by_the_damage_of_another_copy() -
     told = told_of((0, "resurrected-checkpoint", "critical"), (1, "false-clean-store", "warning"))
     assert told[POOR]["answer"] == "damaged"
     assert (told[FULL]["answer"], told[FULL]["doubt"]) == ("unknown", "open: false-clean-store")
+
+
+def test_what_is_to_be_done_first_is_told_where_an_agent_named_a_task() -> None:
+    """The rule speaks of all of a pod; its incident has the task of which the agent on a third pod says the same."""
+    fleet = Fleet("shop")
+    for name in ("pod-a", "pod-b", "pod-c"):
+        pod = fleet.pod(name).holds("0_0", 5)
+        for at in (60, 120, 180):
+            pod.measures("0_0", at, identity="one" if name < "pod-c" else "own", puts=5, offset=5)
+        if name > "pod-a":
+            pod.finds("shared-state-dir", "0_0", 100, incident_id="i-1", severity="warning", level="exposure")
+    found = tables(events_of(fleet.lines()), at_us(200))
+    assert all("shared-state-dir" not in x["follow"] for x in found["restarts"])
+    whole = [x for x in with_steps(found["restarts"], gather(found["findings"])) if x["task_id"] is None]
+    steps = {x["pod"]: str(x["first_action"]).partition(" cleanly")[0] for x in whole}
+    assert steps == dict.fromkeys(("pod-a", "pod-b"), "Stop the instance on pod-b")
