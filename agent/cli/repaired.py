@@ -18,7 +18,7 @@ from agent.contract.codec import moment, parse_us, printable
 from agent.contract.events import Severity, Status
 from agent.contract.exit_codes import Exit, answer
 from agent.contract.finding import Finding
-from agent.contract.incidents import Incident
+from agent.contract.incidents import Incident, gather
 from agent.engine.pipeline import Pipeline
 from agent.engine.unread import unread
 from agent.errors import UsageError
@@ -88,8 +88,10 @@ def repaired(chosen: argparse.Namespace, config: Config) -> int:
         story = Story(chosen.source, config)
         incident = story.incident(chosen.id)
         story.complain_of_unread(chosen.id, nothing=False)
-    tasks = {(incident.application_id, x) for x in incident.tasks} if incident else set()
-    tasks |= {_address(text) for text in chosen.task}
+    tasks = {_address(text) for text in chosen.task}
+    pipeline, findings, _ = read_once(state_dir, config)
+    read = [x for x in gather(findings) if chosen.id in (x.id, *(y.id for y in x.members))]
+    tasks |= {(one.application_id, x) for one in (incident, *read) if one for x in one.tasks}
     if not tasks:
         raise UsageError(
             f"{chosen.id}: {chosen.source} does not know it: add --task APPLICATION/TASK"
@@ -103,7 +105,6 @@ def repaired(chosen: argparse.Namespace, config: Config) -> int:
             "can't tell whether its stores were made anew: give SOURCE, or --made-after with the time when it was"
             " last seen"
         )
-    pipeline, findings, _ = read_once(state_dir, config)
     _judge_reading(pipeline, findings, tasks, said)
     lives = {x.identity for _, x in incident.findings if x.identity and not _stays(x)} if incident else set()
     for application, task in sorted(tasks):

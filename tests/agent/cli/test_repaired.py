@@ -128,3 +128,15 @@ def test_a_setting_that_decides_is_asked_for(statewarden: Callable, tmp_path: Pa
     """Neither a task nor a source is a mistake."""
     assert statewarden("repaired", "i-000000000001", "--state-dir", good(tmp_path)).code == 2
     assert statewarden(*ASKED[:3], "app", "--state-dir", tmp_path).code == 2
+
+
+def test_an_incident_that_the_reading_has_itself_is_not_repaired(
+    statewarden: Callable, damaged: Path
+) -> None:
+    """Its tasks count, whichever others are named; of a scan's own id none need be."""
+    (one,) = {x["incident_id"] for x in statewarden("scan", damaged, "--json", *PLAIN).findings}
+    plant(damaged, task="0_1")
+    (damaged / "app/0_1/.checkpoint").touch()
+    for more in (("--task", "app/0_1"), ()):
+        said = statewarden("repaired", one, *more, *ASKED[4:], damaged)
+        assert (said.code, f"{one}: NOT repaired" in said.out) == (1, True)
