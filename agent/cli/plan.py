@@ -23,7 +23,9 @@ from agent.contract.units import Remedy
 from agent.errors import UnreadError
 
 _TASK = re.compile(r"(__[A-Za-z0-9._-]+__/)?\d+_\d+|global", re.ASCII)
-_NAME = re.compile(r"[A-Za-z0-9._-]+", re.ASCII)
+_NAME = re.compile(
+    r"(?!-|\.{1,2}$)[A-Za-z0-9._-]+", re.ASCII
+)  # the script gives it to commands as their first word
 _ORDINAL = re.compile(r"(.+)-\d+", re.ASCII)
 _HERE = Path(__file__).parent
 _COMMENT = 116  # columns of a comment
@@ -72,8 +74,7 @@ def refusal(incident: Incident[Finding]) -> str:
         return "it is a remark: nothing shows that state is wrong"
     if not incident.step_tasks or not all(map(_TASK.fullmatch, incident.step_tasks)):
         return "its task names are not those of Kafka Streams"
-    name = incident.application_id
-    is_directory = _NAME.fullmatch(name) and name != ".."
+    is_directory = _NAME.fullmatch(incident.application_id)
     return "" if is_directory else "the application's name is not a valid directory name"
 
 

@@ -11,8 +11,8 @@ for name in "${NEEDED[@]}"; do [ -n "${!name:-}" ] || refuse "$name is empty: fi
 command -v "$PROGRAM" >/dev/null || refuse "$PROGRAM is not on the PATH: the script needs it"
 [ -z "$(ls -A "$KEPT" 2>/dev/null)" ] || refuse "$KEPT is not empty: no copy is overwritten, choose another COPY_TO"
 
-# Content of every file below a task's directory, there and in the copy: equal sums are equal files.
-SUMS='cd "$1" && find "$2" -type f -exec cksum {} + | LC_ALL=C sort'
+# Content of every file below a task's directory, there and in the copy: equal sums are equal files, a failure is none.
+SUMS='cd "$1" && { find "$2" -type f -exec cksum {} + || echo "$1"; } | LC_ALL=C sort'
 sums_there() { on_volume sh -c "$SUMS" sh "$STATE" "$1"; }
 sums_kept() { sh -c "$SUMS" sh "$KEPT" "$1"; }
 # Names, inodes, sizes and times: any work of a process changes one of them.
@@ -42,6 +42,7 @@ if [ -n "$SEEN_AT" ]; then  # a start since then has made it another incident
   [ -z "$later" ] || refuse "changed since $SEEN_AT, look again: $later"
 fi
 before=$(marks)
+[ -n "$before" ] || refuse "its files cannot be listed: whether they change could not be told"
 
 say "copy to $KEPT"
 for path in "${PATHS[@]}"; do

@@ -201,6 +201,14 @@ def test_it_stops_where_a_directory_changes_while_it_is_copied(
     assert here.tasks == ["0_0", "0_1", "0_2"]
 
 
+@pytest.mark.parametrize(("name", "words"), [("stat", "cannot be listed"), ("cksum", "is not equal to it")])
+def test_what_cannot_be_compared_is_not_equal(here: Printed, name: str, words: str) -> None:
+    """Two lists that are empty because they could not be made say nothing."""
+    program(here.tmp_path, name, "exit 1\n")
+    ran = here.run()
+    assert (ran.returncode, words in ran.stderr, here.tasks) == (1, True, ["0_0", "0_1", "0_2"])
+
+
 def test_half_a_directory_is_never_left(here: Printed) -> None:
     """A removal that fails half way leaves nothing that a start would take for the task."""
     half = """find "${@: -1}/rocksdb" -type f -delete; echo 'Input/output error' >&2; exit 1\n"""

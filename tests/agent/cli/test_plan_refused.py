@@ -25,6 +25,8 @@ from tests.agent.cli.test_plan import DAMAGE, records
         ([replace(DAMAGE, severity=Severity.INFO)], "a remark"),
         ([replace(DAMAGE, task_id="../x")], "not those of Kafka Streams"),
         ([replace(DAMAGE, application_id="..")], "not a valid directory name"),
+        ([replace(DAMAGE, application_id="-a")], "not a valid directory name"),
+        ([replace(DAMAGE, application_id=".")], "not a valid directory name"),
         ([replace(DAMAGE, application_id="a/b")], "not a valid directory name"),
         ([replace(DAMAGE, application_id="a;b")], "not a valid directory name"),
         (
