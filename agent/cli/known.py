@@ -59,11 +59,16 @@ class Story:
             if address in (x.application_id, *(f"{x.application_id}/{task}" for task in x.tasks))
         ]  # fmt: skip
 
+    @property
+    def unread(self) -> list[str]:
+        """Say what could not be read: the end of an incident may be there, or one that comes first."""
+        lines = self._unread_lines
+        more = [f"{plural(len(lines), 'event')} not read, the first: {lines[0]}"] if lines else []
+        return [*self._unread, *more]
+
     def complain_of_unread(self, asked: str, *, nothing: bool) -> None:
         """Say what could not be read. Raises `UsageError`, or `UnreadError` where some was not: there is `nothing`."""
-        unread = [*self._unread]
-        if lines := self._unread_lines:
-            unread.append(f"{plural(len(lines), 'event')} not read, the first: {lines[0]}")
+        unread = self.unread
         if nothing:
             missing = f"{asked}: no such finding, incident, application or task in {self._source}"
             if self._is_spool:
@@ -127,13 +132,16 @@ class Known:
 def known_of(asked: str, source: str | None, state_dir: Path | None, config: Config) -> Known:
     """Find an incident in what was recorded, or without a source by reading the state directory.
 
-    Raises `UsageError`: there is no such incident, or neither was given. Raises `UnreadError`: see `Story`.
+    Raises `UsageError`: there is no such incident, or neither was given. Raises `UnreadError`: not all was read.
     """
     if source is not None:
         story = Story(source, config)
         incident = story.incident(asked)
-        story.complain_of_unread(asked, nothing=incident is None)
-        assert incident is not None
+        if incident is None or story.unread:
+            story.complain_of_unread(asked, nothing=incident is None)
+            raise UnreadError(
+                f"{asked}: no script: what was not read may say that it is over, or what comes first"
+            )
         others = _others(incident, story.about(incident.application_id))
         return Known(incident, *_place_of(incident), state_dir, others)
     if state_dir is None:

@@ -87,7 +87,7 @@ def repaired(chosen: argparse.Namespace, config: Config) -> int:
     if chosen.source:
         story = Story(chosen.source, config)
         incident = story.incident(chosen.id)
-        story.complain_of_unread(chosen.id, nothing=False)
+        said.unknown += story.unread
     tasks = {_address(text) for text in chosen.task}
     pipeline, findings, _ = read_once(state_dir, config)
     read = [x for x in gather(findings) if chosen.id in (x.id, *(y.id for y in x.members))]

@@ -11,7 +11,9 @@ import pytest
 from agent.contract.codec import Encoder
 from agent.contract.events import Kind, Origin, Record, Status
 from agent.contract.finding import Finding
+from tests.agent.cli.commands import PLAIN
 from tests.agent.cli.test_plan import DAMAGE
+from tests.agent.cli.test_repaired import good
 
 OVER = replace(DAMAGE, status=Status.RESOLVED, resolved_at_us=3_000)
 INCIDENT_ID = f"i-{'a' * 12}"
@@ -56,3 +58,19 @@ def test_another_namespace_adds_nothing_to_a_script(statewarden: Callable, tmp_p
     assert "0_5" not in said.out
     assert "NAMESPACE=shop\n" in said.out
     assert f"{INCIDENT_ID}: this is of namespace shop; also in test" in " ".join(said.err.split())
+
+
+def test_what_was_not_read_may_say_otherwise(statewarden: Callable, tmp_path: Path) -> None:
+    """Another incident may come first, or the store be needed as it is; and what is over may have come again."""
+    say(tmp_path, "a.jsonl", DAMAGE, 2_000)
+    (tmp_path / "b.jsonl").write_text("{")
+    said = statewarden("plan", INCIDENT_ID, tmp_path)
+    assert (said.code, said.out) == (3, "")
+    assert "1 event not read, the first" in said.err
+    assert "no script: what was not read may say" in said.err
+    state = good(tmp_path / "state")
+    say(tmp_path, "a.jsonl", replace(OVER, application_id="app"), 4_000)
+    said = statewarden("repaired", INCIDENT_ID, tmp_path, *PLAIN, "--state-dir", state)
+    assert (said.code, "1 event not read, the first" in said.out) == (3, True)
+    (tmp_path / "b.jsonl").unlink()
+    assert statewarden("repaired", INCIDENT_ID, tmp_path, *PLAIN, "--state-dir", state).code == 0
