@@ -18,6 +18,7 @@ from agent.config import Config
 from agent.contract.codec import printable, rfc3339
 from agent.contract.events import Level, Severity, Status
 from agent.contract.finding import Finding
+from agent.contract.grouping import OF_ONE_AGENT
 from agent.contract.incidents import Incident
 from agent.contract.units import Remedy
 from agent.errors import UnreadError
@@ -157,7 +158,8 @@ def _also(known: Known) -> Iterator[str]:
         what = f"{one.id}, {one.lead.detector} ({one.severity}) of {where}"
         yield from _comment(f"Also open here: {what}. Its step: {one.next_action}")
     # of an incident of several pods the tasks may be those of another pod: here is perhaps a sound copy of them
-    removes = [x for x in known.others if x.remedy not in _KEPT and x.pods == known.incident.pods]
+    own_pods = known.incident.pods, _pod_of(known.incident)
+    removes = [x for x in known.others if x.remedy not in _KEPT and (x.pods, _pod_of(x)) == own_pods]
     tasks = sorted({x for one in removes for x in one.step_tasks if _TASK.fullmatch(x)} - own)
     stores = sorted({x for one in removes for x in _stores(one) if x.split()[0] in tasks})
     yield from _comment(
@@ -174,6 +176,12 @@ def _also(known: Known) -> Iterator[str]:
             f"{name}+=({x})" for name, x in zip(("TASKS", "STORES", "ASKED"), words, strict=True)
         )
         yield f'if [ "$OTHERS" = together ]; then {adds}; elif [ "$OTHERS" != left ]; then OTHERS=\'\'; fi'
+
+
+def _pod_of(incident: Incident[Finding]) -> str:
+    """Name the pod whose tasks are those of the step; empty: there is one only."""
+    link = getattr(incident.lead, "link", OF_ONE_AGENT)
+    return str(link.pod)
 
 
 def _kubernetes(known: Known) -> list[tuple[str, str, str]]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from agent.contract.codec import Encoder
-from agent.contract.events import Kind, Origin, Record, Status
+from agent.contract.events import Kind, Origin, Record, Severity, Status
 from agent.contract.finding import Finding
 from tests.agent.cli.commands import PLAIN
 from tests.agent.cli.test_plan import DAMAGE
@@ -74,3 +74,24 @@ def test_what_was_not_read_may_say_otherwise(statewarden: Callable, tmp_path: Pa
     assert (said.code, "1 event not read, the first" in said.out) == (3, True)
     (tmp_path / "b.jsonl").unlink()
     assert statewarden("repaired", INCIDENT_ID, tmp_path, *PLAIN, "--state-dir", state).code == 0
+
+
+def test_what_another_pod_is_to_remove_is_not_removed_here(statewarden: Callable, tmp_path: Path) -> None:
+    """Two incidents of the same two pods: the tasks of the second one's step may be those of the other pod."""
+
+    def told(id_: str, incident: str, task: str, severity: Severity) -> Finding:
+        return replace(DAMAGE, id=id_ * 16, incident_id=incident, task_id=task, severity=severity)
+
+    loud, quiet = Severity.CRITICAL, Severity.WARNING
+    say(tmp_path, "1.jsonl", told("a", "i-0000000000aa", "0_1", loud), 2_000)
+    say(tmp_path, "2.jsonl", told("b", "i-0000000000aa", "0_2", quiet), 2_000, pod="pod-8")
+    say(tmp_path, "3.jsonl", told("c", "i-0000000000cc", "0_3", loud), 2_000, pod="pod-8")
+    say(tmp_path, "4.jsonl", told("d", "i-0000000000cc", "0_4", quiet), 2_000)
+    here = statewarden("plan", "i-0000000000aa", tmp_path).out
+    assert ("POD=pod-7\n" in here, "TASKS=(0_1)" in here, "Also open here: i-0000000000cc" in here) == (
+        True,
+    ) * 3
+    assert "together" not in here
+    say(tmp_path, "4.jsonl", told("d", "i-0000000000cc", "0_4", loud), 1_000)
+    say(tmp_path, "3.jsonl", told("c", "i-0000000000cc", "0_3", quiet), 2_000, pod="pod-8")
+    assert "together: also copy and remove 0_4 in" in statewarden("plan", "i-0000000000aa", tmp_path).out
