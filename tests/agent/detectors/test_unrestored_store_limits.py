@@ -133,8 +133,10 @@ def claimed(
     """
     one = store([database(puts=puts, born=11)], [session(11, created=created, first=mark(15, offset, puts))])
     one.databases[""].manifest_problem = problem
-    gone = {"shape": shape, "puts": 8000, "entries_low": held, "flushed": 5, "segment": segment}
-    one.past += tuple(past(x, incarnation=0, **gone) for x in ended)
+    one.past += tuple(
+        past(x, shape=shape, puts=8000, entries_low=held, flushed=5, segment=segment, incarnation=0)
+        for x in ended
+    )
     app = Application("app", exists=True)
     app.lives += () if process is None else (ProcessLife(at(process)),)
     told = [] if old is None else [checkpoint(3, old)]

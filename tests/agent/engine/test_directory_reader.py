@@ -69,7 +69,7 @@ def test_what_is_older_than_its_removal_by_a_clock_that_was_set_back_is_gone(rem
     run.play(*application(1), *opening(30), *checkpoint(40, 100))
     run.until(second(41))
     run.pipeline.shift(second(11) - second(41))
-    hints = []
+    hints: list[Hint] = []
     for operation in removed:
         run.disk.apply(operation)
         hints += run.player.hints(operation)
