@@ -25,19 +25,26 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from agent.contract.events import Affected, Confidence, Level, Severity
-from agent.inventory.copied import NOT_OVER_US, times_are_copied
+from agent.inventory.copied import times_are_copied
 from agent.inventory.disk import LockState
-from agent.inventory.model import CheckpointFact, Database, Remains, Store, Task
+from agent.inventory.model import CheckpointFact, Database, Remains, Store
 from agent.inventory.observations import CUT, DAMAGE, ELSEWHERE, LaterFile, problem_kind
 from agent.inventory.openings import segments_of
 from agent.inventory.segments import OPEN
 from agent.inventory.sessions import stored_offset
 from agent.judging.base import DetectorMeta, Evidence, Fact, Kind, Mechanism, Remedy, TaskCase, Truth, Twin
-from agent.judging.reopening import DEAD_US
 from agent.judging.rule import Docket, Loudness, NamedStoreStory, Proof, Rule, derived, detector
 from agent.judging.segment_loss import removed_segments
 from agent.judging.upstream import TORN_FILES
-from agent.judging.vanished import COPYING, DELETING, QUIET_US, before_the_start, is_over, severity_of
+from agent.judging.vanished import (
+    COPYING,
+    DELETING,
+    QUIET_US,
+    before_the_start,
+    is_over,
+    may_be_copied,
+    severity_of,
+)
 from agent.judging.vanished import DOCKET as VANISHED
 from agent.judging.wording import checkpoint_of
 from agent.quantities.changelog import is_real
@@ -185,19 +192,6 @@ def _stores(case: TaskCase) -> Iterator[Store]:
     return iter(case.task.stores.values() if case.task.exists else ())
 
 
-def _may_be_copied(task: Task, store: Store, cause: Remains | Database | None) -> bool:
-    """Return whether nobody saw it whole, and it was written right before it was found: a copy may still be made.
-
-    `cp -a`, `tar` and `rsync` set the time of a directory last. An earlier life of the task says nothing of it.
-    """
-    since_us = task.past[-1].ended_us if task.past else 0
-    ends = (*(x.ended_us for x in store.past), *(x.released_us or NOT_OVER_US for x in store.sessions))
-    if cause is None or not cause.touched_us or max(ends, default=0) > since_us:
-        return False
-    found_us = cause.since_us if isinstance(cause, Remains) else cause.found_us
-    return cause.touched_us > found_us - DEAD_US
-
-
 def _databases(case: TaskCase) -> Iterator[tuple[Store, Database]]:
     return ((store, x) for store in _stores(case) for x in store.databases.values())
 
@@ -320,13 +314,13 @@ TORN = Rule[Torn](
     loudness=lambda x, _: Loudness(
         x.severity if x.is_sure else Severity.WARNING,
         Confidence.CONFIRMED
-        if x.is_sure and not (x.is_moved or _may_be_copied(x.task, x.store, x.cause))
+        if x.is_sure and not (x.is_moved or may_be_copied(x.task, x.store, x.cause))
         else Confidence.SUSPECTED,
         next_action=before_the_start(x, *_otherwise(x)),
         remedy=Remedy.RESTORE,
     ),
     summary=lambda x, _: (
-        f"{x.named} is torn: {x.what}.{COPYING if _may_be_copied(x.task, x.store, x.cause) else ''}"
+        f"{x.named} is torn: {x.what}.{COPYING if may_be_copied(x.task, x.store, x.cause) else ''}"
     ),
     evidence=lambda x, _: (Evidence(x.since_us, x.what, x.place),),
 )
@@ -338,6 +332,11 @@ DAMAGED = Rule[Damaged](
         "no two readings five seconds apart found it": lambda x: not x.damage,
         "a process is at it, and a volume may show late what it writes": lambda x: (
             x.is_held and x.case.waited_us(x.opened_at_us) < HELD_FOR_US
+        ),
+        "a copy of it is being made": lambda x: (
+            x.database.heard
+            and may_be_copied(x.task, x.store, x.database)
+            and x.case.waited_us(x.database.touched_us) < HELD_FOR_US
         ),
     },
     loudness=_loudness_of_damage,

@@ -133,10 +133,7 @@ def _without_identity(
         if not reading.leftovers:
             return []
         store = task.stores[name] = Store(name, reading.place.role is PathRole.SEGMENT)
-    if reading.leftovers and key not in store.remains:
-        store.remains[key] = _remains(store, reading)
-    elif not reading.leftovers:
-        store.remains.pop(key, None)
+    _apply_leftovers(store, key, reading)
     if database is None or database.identity is None:
         return []
     return _end(task, store, database, reading.at_us, reading)
@@ -285,14 +282,14 @@ def _apply_reading(
             _store_change(Change.STORE_OPENED, store, database, reading, occurred_at_us=reopened[-1])
         )
     _count_reopens(store, database, reopened)
-    _apply_leftovers(store, database, reading)
+    _apply_leftovers(store, database.segment or "", reading)
     before = database.puts
     apply_flushes(store, database, reading)
     if database.seen_us and database.puts > before:
         changes.append(_store_change(Change.STORE_FLUSHED, store, database, reading, puts_before=before))
     database.inode, database.unnamed = reading.inode, reading.unnamed
     _apply_content(database, reading)
-    if reading.lock is LockState.FREE:
+    if reading.lock is LockState.FREE or (reading.lock is None and store.session is None):
         database.touched_us = reading.touched_us
     if reading.lock is not database.lock:
         database.lock, database.lock_since_us = reading.lock, reading.at_us
@@ -368,12 +365,14 @@ def _apply_file_paths(database: Database, reading: DatabaseReading) -> None:
         database.is_elsewhere = True
 
 
-def _apply_leftovers(store: Store, database: Database, reading: DatabaseReading) -> None:
-    key = database.segment or ""
+def _apply_leftovers(store: Store, key: str, reading: DatabaseReading) -> None:
+    left = store.remains.get(key)
     if not reading.leftovers:
         store.remains.pop(key, None)
-    elif key not in store.remains:
+    elif left is None:
         store.remains[key] = _remains(store, reading)
+    else:
+        left.touched_us = reading.touched_us
 
 
 def _apply_layout(application: Application, database: Database, reading: DatabaseReading) -> None:

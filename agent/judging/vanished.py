@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator
 
 from agent.contract.events import Confidence, Severity
 from agent.inventory.blindness import is_blind
-from agent.inventory.model import Application, CheckpointFact, Shape, Store, Task
+from agent.inventory.copied import NOT_OVER_US
+from agent.inventory.model import Application, CheckpointFact, Database, Remains, Shape, Store, Task
 from agent.judging.base import Evidence, Fact, Remedy, TaskCase, Truth
 from agent.judging.reopening import DEAD_US
 from agent.judging.rule import Docket, Loudness, Proof, Rule, TaskStory, derived
@@ -146,15 +147,32 @@ def _of_global(case: TaskCase, task: Task, fact: CheckpointFact) -> Iterator[Van
         yield Vanished(case, fact, "", offset, fact.seen_us, what, Confidence.UNKNOWN)
 
 
+def may_be_copied(task: Task, store: Store, cause: Remains | Database | None) -> bool:
+    """Return whether nobody saw it whole, and it was written right before it was found: a copy may still be made.
+
+    `cp -a`, `tar` and `rsync` set the time of a directory last. An earlier life of the task says nothing of it.
+    """
+    since_us = task.past[-1].ended_us if task.past else 0
+    ends = (*(x.ended_us for x in store.past), *(x.released_us or NOT_OVER_US for x in store.sessions))
+    if cause is None or not cause.touched_us or max(ends, default=0) > since_us:
+        return False
+    found_us = cause.since_us if isinstance(cause, Remains) else cause.found_us
+    return cause.touched_us > found_us - DEAD_US
+
+
 def _may_be_copied(task: Task, found_us: int) -> bool:
     """Return whether a task was written to about when an empty directory of a store was found in it.
 
     `rsync` makes directories before it fills them, and sets the time of a directory last.
     """
-    stores = task.stores.values()
-    inside = [x.touched_us for store in stores for x in store.databases.values()]
-    inside += [x.touched_us for store in stores for x in store.remains.values()]
-    return any(abs(found_us - at_us) < DEAD_US for at_us in (task.mtime_us, *inside))
+    return any(abs(found_us - at_us) < DEAD_US for at_us in _touched(task))
+
+
+def _touched(task: Task) -> Iterator[int]:
+    """List when a name was last made or removed in the directories of a task."""
+    yield task.mtime_us
+    for store in task.stores.values():
+        yield from (x.touched_us for x in (*store.databases.values(), *store.remains.values()))
 
 
 def _is_there(store: Store | None) -> bool:
@@ -189,14 +207,17 @@ def _homes(application: Application) -> dict[str, str]:
 
 
 def severity_of(case: TaskCase, since_us: int, *, is_trusted: bool) -> Severity:
-    """Grade it: critical once no process has held it for a minute and the next start would trust its offset.
+    """Grade it: critical once it was left alone for a minute and the next start would trust its offset.
+
+    Nobody held it, and nobody put a file into it: that may be a copy.
 
     Source:
         ProcessorStateManager.initializeStoreOffsetsFromCheckpoint, GlobalStateManagerImpl.restoreState, up to 4.2: an
         entry is trusted whatever is there. LegacyCheckpointingStateStore.migrateLegacyOffsets (4.3.0): the first start
         moves it into the new store.
     """
-    waits = case.task.held is not True and case.waited_us(since_us) >= DEAD_US
+    alone_us = max(since_us, *(x for x in _touched(case.task) if x <= case.now_us))
+    waits = case.task.held is not True and case.waited_us(alone_us) >= DEAD_US
     return Severity.CRITICAL if is_trusted and waits else Severity.WARNING
 
 

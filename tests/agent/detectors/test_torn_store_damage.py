@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -173,6 +174,7 @@ def test_at_work(life):
 SHORT = "000007.sst: corrupt: file is too short"
 HELD, UNKNOWN = LockState.HELD, LockState.UNKNOWN
 LATE = "a process is at it, and a volume may show late what it writes"
+COPIED = "a copy of it is being made"
 ONCE = "no two readings five seconds apart found it"
 
 
@@ -182,9 +184,10 @@ def damaged(
     seen: float = 95,
     lock: LockState | None = LockState.FREE,
     segments: tuple[str | None, ...] = (None,),
+    **fields: Any,
 ) -> TaskCase:
     """A store whose problems were first found at `since` and last at `seen`, in each of its segments."""
-    parts = [database(puts=5, lock=lock, segment=x) for x in segments]
+    parts = [database(puts=5, lock=lock, segment=x, **fields) for x in segments]
     for one in parts:
         one.problems, one.seen_us = problems, at(seen)
         one.problem_since_us = dict.fromkeys(problems, at(since))
@@ -199,6 +202,11 @@ def damaged(
     "held for a minute": (damaged(SHORT, since=40, lock=HELD), SUSPECTED),
     "nobody can be asked": (damaged(SHORT, since=41, lock=UNKNOWN), LATE),
     "nobody can be asked for a minute": (damaged(SHORT, since=40, lock=UNKNOWN), SUSPECTED),
+    # seen to come, a file at a time
+    "a copy gets its files": (damaged(SHORT, heard=True, found_us=at(5), touched_us=at(41)), COPIED),
+    "a copy that has got none for a minute": (damaged(SHORT, heard=True, found_us=at(5), touched_us=at(40)), WARNED),
+    "it was there at the first look": (damaged(SHORT, found_us=at(5), touched_us=at(41)), WARNED),
+    "it is older than it was seen": (damaged(SHORT, heard=True, found_us=at(99), touched_us=at(39)), WARNED),
     "two segments are two findings": (damaged(SHORT, segments=("w.0", "w.60000")), WARNED * 2),
     # only what a start finds damaged is told as damage
     "a block that the agent cannot read": (damaged("000007.sst: unsupported: compressed block (kind 7)"), QUIET),
