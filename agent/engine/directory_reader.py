@@ -176,7 +176,9 @@ class DirectoryReader:
         assert place.application is not None
         known = self.inventory.applications.get(place.application)
         before = known.lock if known else None
-        changes = self._reduce(self.observer.application(classify(place.application), now_us, source))
+        reading = self.observer.application(classify(place.application), now_us, source)
+        self.refusals.note(classify(f"{place.application}/{names.PROCESS_FILE}"), reading.process_hidden, now_us)
+        changes = self._reduce(reading)
         application = self.inventory.applications.get(place.application)
         if application is None or not application.exists:
             return changes

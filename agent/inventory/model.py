@@ -234,7 +234,6 @@ class Application:
     mtime_us: int = 0  # of its directory
     first_seen_us: int = 0
     process_id: str | None = None
-    process_problem: str | None = None
     lock: LockState | None = None
     lock_inode: int = 0
     lock_since_us: int = 0

@@ -111,9 +111,9 @@ class Observer:
         stat = self._stat_directory(place.path)
         if isinstance(stat, Unseen):
             return ApplicationReading(place, at_us, source, stat)
-        process_id, problem = self._process_id(f"{place.path}/{names.PROCESS_FILE}")
+        process_id, problem, hidden = self._process_id(f"{place.path}/{names.PROCESS_FILE}")
         lock, inode = self._lock(f"{place.path}/{names.LOCK_FILE}")
-        if lock not in (LockState.HELD, LockState.FREE) and not (process_id or problem):
+        if lock not in (LockState.HELD, LockState.FREE) and not (process_id or problem or hidden):
             entries = self.disk.list(place.path)
             if isinstance(entries, Unseen) or not is_application({entry.name for entry in entries}):
                 unseen = entries if isinstance(entries, Unseen) else Unseen.VANISHED
@@ -126,6 +126,7 @@ class Observer:
             mtime_us=stat.mtime_us,
             process_id=process_id,
             process_problem=problem,
+            process_hidden=hidden,
             lock=lock,
             lock_inode=inode,
             processes=tuple(x for x in self.disk.processes() if x.works_on(place.path)),
@@ -364,14 +365,14 @@ class Observer:
         stat = self.disk.stat(path)
         return state, 0 if isinstance(stat, Unseen) else stat.inode
 
-    def _process_id(self, path: str) -> tuple[str | None, str | None]:
+    def _process_id(self, path: str) -> tuple[str | None, str | None, Unseen | None]:
         content = self.disk.read_at(path, 0, MAX_PROCESS_FILE_BYTES)
         if isinstance(content, Unseen) or not content:
-            return None, None
+            return None, None, content if content in (Unseen.DENIED, Unseen.UNREADABLE) else None
         try:
-            return parse_process_file(content), None
+            return parse_process_file(content), None, None
         except ProcessFileError as error:
-            return None, str(error)
+            return None, str(error), None
 
 
 def _flushes(facts: StoreFacts, known: _Known, at_us: int, ahead_us: int) -> tuple[Flush, ...]:

@@ -70,6 +70,7 @@ def test_all_was_read(state: Path) -> None:
         ("app/0_0", "1 of 2 tasks could not be read"),
         ("app/0_0/rocksdb", "1 of 2 tasks could not be read"),
         ("app/0_0/rocksdb/s", "1 of 2 tasks could not be read"),
+        ("app/kafka-streams-process-metadata", "1 directory could not be read"),
     ],
 )
 def test_what_is_denied_is_named(state: Path, closed: str, much: str) -> None:

@@ -77,11 +77,9 @@ def test_process_is_remembered():
     one.see(replace(application_look(3), processes=(ProcessFact(pid=7, started_at_us=at(2)),)))
     assert one.application.process_version == "3.9.2"
     other = ProcessFact(pid=8, started_at_us=at(3), kafka_streams_version="4.0.2")
-    one.see(replace(application_look(3), process_id="b", process_problem="cut", processes=(other,)))
+    one.see(replace(application_look(3), process_id="b", processes=(other,)))
     assert (one.application.process_id, one.application.process_version) == ("b", "4.0.2")
-    assert (one.application.processes, one.application.process_problem) == ((other,), "cut")
-    one.see(application_look(4))  # a process file that can be read again has no problem
-    assert one.application.process_problem is None
+    assert one.application.processes == (other,)
 
 
 def test_release_of_an_ended_process():
