@@ -79,7 +79,7 @@ class DirectoryReader:
             return self._removed(place, hint, now_us)
         if hint.kind is HintKind.SELF_GONE:
             return self._directory(place, now_us, Source.INOTIFY)
-        if place.role is PathRole.SST:
+        if place.role in (PathRole.SST, PathRole.IDENTITY, PathRole.OPTIONS):
             self.observer.note_written(place, hint.at_us)
         return self._changed(place, hint, now_us)
 
@@ -112,7 +112,7 @@ class DirectoryReader:
         if role in (PathRole.CHECKPOINT, PathRole.STORE_CHECKPOINT):
             if kind is HintKind.WRITTEN or kind is HintKind.CREATED:
                 return []  # written under its temporary name: the rename is what counts
-            return self._checkpoint(place, now_us, Source.INOTIFY)
+            return self._checkpoint(place, now_us, hint.at_us)
         if role in (PathRole.APPLICATION, PathRole.APPLICATION_LOCK, PathRole.PROCESS_FILE):
             return self._application(place, now_us, Source.INOTIFY)
         if role in (PathRole.TASK, PathRole.TOPOLOGY):
@@ -177,7 +177,9 @@ class DirectoryReader:
         known = self.inventory.applications.get(place.application)
         before = known.lock if known else None
         reading = self.observer.application(classify(place.application), now_us, source)
-        self.refusals.note(classify(f"{place.application}/{names.PROCESS_FILE}"), reading.process_hidden, now_us)
+        self.refusals.note(
+            classify(f"{place.application}/{names.PROCESS_FILE}"), reading.process_hidden, now_us
+        )
         changes = self._reduce(reading)
         application = self.inventory.applications.get(place.application)
         if application is None or not application.exists:
@@ -209,12 +211,13 @@ class DirectoryReader:
         changes = self._read_databases(stores, now_us, Source.INOTIFY)
         return changes + self._reduce(self.observer.lock(place, now_us, Source.INOTIFY, announced=written))
 
-    def _checkpoint(self, place: StatePath, now_us: int, source: Source) -> list[Transition]:
+    def _checkpoint(self, place: StatePath, now_us: int, heard_us: int) -> list[Transition]:
+        source = Source.INOTIFY
         task = self._task_of(place)
         if task is None:
             changes = self._task_tree(classify(f"{place.application}/{place.task}"), now_us, source)
             return changes + self._reduce(self.observer.checkpoint(place, now_us, source))
-        reading = self.observer.checkpoint(place, now_us, source)
+        reading = self.observer.checkpoint(place, now_us, source, heard_us=heard_us)
         if reading.unseen is None:
             self.observer.note_checkpoint(task.database_paths, reading.mtime_us)
         # flushes precede the checkpoint: what waits to be read in this task is part of its story

@@ -5,6 +5,7 @@ from __future__ import annotations
 from agent.contract.events import Change, Source
 from agent.inventory.bulk_load import note_commit
 from agent.inventory.closings import comparable_at
+from agent.inventory.copied import dated
 from agent.inventory.disk import LockState, Unseen
 from agent.inventory.model import (
     CHECKPOINTS_KEPT,
@@ -267,7 +268,8 @@ def reduce_checkpoint(task: Task, reading: CheckpointReading) -> list[Transition
     task.checkpoint_problem = None
     offsets, foreign = _split(task, reading.entries)
     current = task.checkpoint
-    if current is not None and current.written_us == reading.mtime_us and current.offsets == offsets:
+    is_known = current is not None and dated(reading.mtime_us, current.written_us) == current.written_us
+    if current is not None and is_known and current.offsets == offsets:
         confirm_offsets(task)
         return []
     before = task.checkpoints[-1].offsets if task.checkpoints else {}

@@ -172,7 +172,8 @@ def _touched(task: Task) -> Iterator[int]:
     """List when a name was last made or removed in the directories of a task."""
     yield task.mtime_us
     for store in task.stores.values():
-        yield from (x.touched_us for x in (*store.databases.values(), *store.remains.values()))
+        yield from (x.touched_us for x in store.databases.values())
+        yield from (x.touched_us for x in store.remains.values())
 
 
 def _is_there(store: Store | None) -> bool:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from operator import attrgetter
 from typing import Any
 
+from agent.inventory.copied import dated
 from agent.inventory.observations import Flush, StoreOffsets
 from agent.observe.rocksdb.coding import Unread
+from agent.observe.rocksdb.replay import ManifestView, Origin
 from agent.observe.rocksdb.store import StoreFacts
 
 
@@ -20,11 +24,12 @@ def of_unread(why: Unread) -> dict[str, Any]:
     }
 
 
-def of_content(facts: StoreFacts, flushes: tuple[Flush, ...], ahead_us: int) -> dict[str, Any]:
+def of_content(facts: StoreFacts, announced_us: Mapping[int, int], ahead_us: int) -> dict[str, Any]:
     """Fields of a reading by what the files say; a reading is made once, with all of them."""
     view = facts.manifest
     # what was written when all sequence numbers are 0: no more was written than was given out at the open
     floor = view.opened_sequence or 0 if view.has_zeroed else 0
+    written_us = _written_us(facts, announced_us, ahead_us)
     offsets_unread = facts.offsets is not None and bool(facts.offsets.problems)
     return {
         "manifest": view.number,
@@ -34,7 +39,7 @@ def of_content(facts: StoreFacts, flushes: tuple[Flush, ...], ahead_us: int) -> 
         "zeroed_puts": floor,
         "opened_puts": max(view.snapshot_sequence, floor),
         "opened_sequence": view.opened_sequence,
-        "flushes": flushes,
+        "flushes": _flushes(view, written_us),
         "families_in_use": view.families_in_use,
         "files": len(view.names),
         "size_bytes": sum(x.size_bytes for x in view.live) + sum(x.size_bytes for x in view.blobs),
@@ -43,9 +48,29 @@ def of_content(facts: StoreFacts, flushes: tuple[Flush, ...], ahead_us: int) -> 
         "deletions": facts.deletions,
         "missing_files": facts.missing_files,
         "oldest_data_us": _oldest_data_us(facts),
-        "offsets": None if offsets_unread else _offsets(facts, ahead_us),
+        "offsets": None if offsets_unread else _offsets(facts, written_us),
         "offsets_unread": offsets_unread,
     }
+
+
+def _written_us(facts: StoreFacts, announced_us: Mapping[int, int], ahead_us: int) -> dict[int, int]:
+    """Date the data files, by number, as far as that is known."""
+    seen = ((x.file.number, x.mtime_us - ahead_us) for x in facts.files if x.mtime_us is not None)
+    return {**announced_us, **{number: dated(at_us, announced_us.get(number, 0)) for number, at_us in seen}}
+
+
+def _flushes(view: ManifestView, written_us: Mapping[int, int]) -> tuple[Flush, ...]:
+    """Data files with the time at which each was written, as far as it is known at the time of the reading."""
+    flushes = [
+        Flush(
+            added.number,
+            added.largest_sequence,
+            written_us.get(added.number),
+            compacted=added.origin is Origin.COMPACTION,
+        )
+        for added in view.data_files
+    ]
+    return tuple(sorted(flushes, key=attrgetter("sequence", "number")))
 
 
 def _oldest_data_us(facts: StoreFacts) -> int:
@@ -57,7 +82,7 @@ def _oldest_data_us(facts: StoreFacts) -> int:
     return min((x for x in times_s if x), default=0) * 1_000_000
 
 
-def _offsets(store: StoreFacts, ahead_us: int) -> StoreOffsets | None:
+def _offsets(store: StoreFacts, written_us: Mapping[int, int]) -> StoreOffsets | None:
     """Keep what decides: values, their sequence numbers, and the newest file they lie in."""
     facts = store.offsets
     if facts is None:
@@ -70,7 +95,5 @@ def _offsets(store: StoreFacts, ahead_us: int) -> StoreOffsets | None:
         position_sequence=facts.position_sequence,
         offset_file=file,
         removed_sequence=facts.removed_sequence,
-        written_us=next(
-            (x.mtime_us - ahead_us for x in store.files if x.file.number == file and x.mtime_us), 0
-        ),
+        written_us=written_us.get(file, 0),
     )

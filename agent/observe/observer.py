@@ -4,23 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from operator import attrgetter
 
 from agent.contract.events import Source
 from agent.errors import CheckpointFormatError, ProcessFileError
+from agent.inventory.copied import dated
 from agent.inventory.disk import Disk, EntryKind, FileStat, LockState, Unseen
 from agent.inventory.observations import (
     ApplicationReading,
     CheckpointReading,
     DatabaseReading,
-    Flush,
     LaterFile,
     LockReading,
     TaskReading,
 )
 from agent.layout import names
 from agent.layout.checkpoint import MAX_CHECKPOINT_BYTES, parse_checkpoint
-from agent.layout.paths import StatePath
+from agent.layout.paths import PathRole, StatePath
 from agent.layout.process_file import MAX_PROCESS_FILE_BYTES, parse_process_file
 from agent.layout.rocksdb_text import (
     MAX_IDENTITY_BYTES,
@@ -37,7 +36,7 @@ from agent.observe.rocksdb.cache import SstCache
 from agent.observe.rocksdb.coding import Unread
 from agent.observe.rocksdb.later import later_file
 from agent.observe.rocksdb.manifest import ManifestCache
-from agent.observe.rocksdb.replay import ManifestView, Origin
+from agent.observe.rocksdb.replay import ManifestView
 from agent.observe.rocksdb.store import StoreFacts, read_store
 
 WRITTEN_KEPT = 64
@@ -62,6 +61,8 @@ class _Known:
     options_name: str = ""
     options: OptionsFacts | None = None
     options_written_us: int = 0
+    identity_heard_us: int = 0  # when it was announced last
+    options_heard_us: int = 0
 
     def note_written(self, number: int, at_us: int) -> None:
         """Remember an announcement, and forget the oldest file's if there are too many."""
@@ -176,13 +177,15 @@ class Observer:
         stat = self.disk.stat(path)
         return None if isinstance(stat, Unseen) else stat.mtime_us - self.ahead_us
 
-    def checkpoint(self, place: StatePath, at_us: int, source: Source) -> CheckpointReading:
-        """Read a checkpoint file."""
+    def checkpoint(
+        self, place: StatePath, at_us: int, source: Source, *, heard_us: int = 0
+    ) -> CheckpointReading:
+        """Read a checkpoint file; `heard_us`: when it was announced, if this reading is for that."""
         found = self.disk.read_dated(place.path, MAX_CHECKPOINT_BYTES)
         if isinstance(found, Unseen):
             return CheckpointReading(place, at_us, source, found)
         stat, content = found
-        mtime_us = stat.mtime_us - self.ahead_us
+        mtime_us = dated(stat.mtime_us - self.ahead_us, heard_us)
         if stat.size_bytes > MAX_CHECKPOINT_BYTES:
             return CheckpointReading(
                 place,
@@ -246,11 +249,11 @@ class Observer:
         )
         if unnamed and isinstance(facts, StoreFacts):
             identity, born_us = self._substitute(path, stat, facts.manifest), 0
-        content = (
-            of_unread(facts)
-            if isinstance(facts, Unread)
-            else of_content(facts, _flushes(facts, known, at_us, self.ahead_us), self.ahead_us)
-        )
+        if isinstance(facts, Unread):
+            content = of_unread(facts)
+        else:
+            content = of_content(facts, known.announced_us or {}, self.ahead_us)
+            known.forget_announcements(at_us)
         content["problems"] = (*hidden, *content["problems"])
         if isinstance(facts, StoreFacts) and lock is not LockState.HELD:
             opened_us = max(reopened_us, default=0) + self.ahead_us
@@ -267,7 +270,7 @@ class Observer:
             inode=stat.inode,
             touched_us=max(stat.mtime_us, *self._data_times(path, may_grow), 0) - self.ahead_us,
             identity=identity,
-            identity_born_us=born_us,
+            identity_born_us=dated(born_us, known.identity_heard_us),
             unnamed=unnamed,
             lock=lock,
             reopened_us=reopened_us,
@@ -276,18 +279,24 @@ class Observer:
             families=options.column_families,
             forgets=options.forgets,
             bulk_loading=options.bulk_loading,
-            options_written_us=known.options_written_us and known.options_written_us - self.ahead_us,
+            options_written_us=known.options_written_us
+            and dated(known.options_written_us - self.ahead_us, known.options_heard_us),
             announced_us=announced_us,
             leftovers=left,
             **content,
         )
 
     def note_written(self, place: StatePath, at_us: int) -> None:
-        """Remember when an SST was announced as written: it may be compacted away before it is read."""
-        match = names.SST_FILE.fullmatch(place.name)
-        database = place.database
-        if match and database:
-            self._known.setdefault(database, _Known()).note_written(int(match[1]), at_us)
+        """Remember when a file was announced as written: an SST may be compacted away before it is read."""
+        if place.database is None:
+            return
+        known = self._known.setdefault(place.database, _Known())
+        if place.role is PathRole.IDENTITY:
+            known.identity_heard_us = at_us
+        elif place.role is PathRole.OPTIONS:
+            known.options_heard_us = at_us
+        elif match := names.SST_FILE.fullmatch(place.name):
+            known.note_written(int(match[1]), at_us)
 
     def note_checkpoint(self, databases: Iterable[str], written_us: int) -> None:
         """Learn that a checkpoint was renamed after all that has been announced of its task's databases.
@@ -302,7 +311,9 @@ class Observer:
     def _known_of(self, path: str, identity: str | None) -> _Known:
         known = self._known.setdefault(path, _Known())
         if identity is not None and known.identity not in ("", identity):
+            heard_us = known.identity_heard_us, known.options_heard_us
             known = self._known[path] = _Known()
+            known.identity_heard_us, known.options_heard_us = heard_us
         known.identity = known.identity or identity or ""
         return known
 
@@ -373,23 +384,3 @@ class Observer:
             return parse_process_file(content), None, None
         except ProcessFileError as error:
             return None, str(error), None
-
-
-def _flushes(facts: StoreFacts, known: _Known, at_us: int, ahead_us: int) -> tuple[Flush, ...]:
-    """Data files with the time at which each was written, as far as it is known at the time of the reading."""
-    view = facts.manifest
-    written_us = dict(known.announced_us or ())
-    written_us.update(
-        (one.file.number, one.mtime_us - ahead_us) for one in facts.files if one.mtime_us is not None
-    )
-    flushes = [
-        Flush(
-            added.number,
-            added.largest_sequence,
-            written_us.get(added.number),
-            compacted=added.origin is Origin.COMPACTION,
-        )
-        for added in view.data_files
-    ]
-    known.forget_announcements(at_us)
-    return tuple(sorted(flushes, key=attrgetter("sequence", "number")))

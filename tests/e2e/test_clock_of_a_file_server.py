@@ -40,14 +40,30 @@ class ServedDisk(MemoryDisk):
         )
 
 
+class WholeSecondsDisk(MemoryDisk):
+    """Every file has a time of whole seconds."""
+
+    def stat(self, path: str) -> FileStat | Unseen:
+        """Stat one entry."""
+        found = super().stat(path)
+        return (
+            found if isinstance(found, Unseen) else found._replace(mtime_us=found.mtime_us // 10**6 * 10**6)
+        )
+
+
 def watched(
-    name: str, ahead_s: float, *, volume: str = "network", delays: Iterator[int] | None = None
+    name: str,
+    ahead_s: float,
+    *,
+    volume: str = "network",
+    delays: Iterator[int] | None = None,
+    disk: MemoryDisk | None = None,
 ) -> Pipeline:
     """Replay a recording on such a volume."""
     folder = DATA / name
     settings = json.loads((folder / "scenario.json").read_text("utf-8"))["settings"]
     trace = min(folder.glob("trace-*.jsonl.gz"))
-    disk, records = ServedDisk(ahead_s), list[Record]()
+    disk, records = disk or ServedDisk(ahead_s), list[Record]()
     book = SettingsBook({key: Setting(str(value), "flag") for key, value in settings.items()})
     pipeline = Pipeline(disk, book, first_time_us(trace), records.append)
     pipeline.inventory.volume = volume
@@ -78,6 +94,22 @@ def test_loss_is_as_severe(ahead_s: float) -> None:
 def test_benign_run_stays_quiet(name: str, ahead_s: float) -> None:
     """A difference of clocks is no loss."""
     assert severe(watched(name, ahead_s)) == severe(watched(name, 0))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        LOST,
+        "benign-upgrade-2.3.1-to-2.5.1-to-2.8.2",
+        "kafka-16017-3.6.1",
+        "kafka-8187-stage2-2.0.1",
+        "revived-table-4.3.1",
+    ],
+)
+def test_whole_seconds_change_nothing(name: str) -> None:
+    """A small ext4 volume keeps no parts of a second: what is announced has the time at which it was heard of."""
+    whole = watched(name, 0, volume="local", disk=WholeSecondsDisk())
+    assert severe(whole) == severe(watched(name, 0, volume="local"))
 
 
 @pytest.mark.parametrize("delay_us", [300_000, 3_000_000])

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.inventory.copied import copied_until_us, is_birth_known, is_copied, times_are_copied
+from agent.inventory.copied import copied_until_us, dated, is_birth_known, is_copied, times_are_copied
 from agent.inventory.disk import LockState
 from agent.inventory.model import Database, Store, Task
 
@@ -101,3 +101,19 @@ def test_a_directory_in_which_all_times_are_set_to_one_is_a_copy():
     assert not is_copied(store)
     store.touched_us, store.lock = 0, LockState.HELD
     assert not is_copied(store)
+
+
+@pytest.mark.parametrize(
+    ("written_us", "heard_us", "expected"),
+    [
+        (5_000_000, 5_999_999, 5_999_999),
+        (5_000_000, 5_000_000, 5_000_000),
+        (5_000_000, 6_000_000, 5_000_000),
+        (5_000_000, 4_999_999, 5_000_000),
+        (5_000_001, 5_999_999, 5_000_001),
+        (5_000_000, 0, 5_000_000),
+    ],
+)
+def test_whole_second_is_dated_to_when_it_was_heard_of(written_us: int, heard_us: int, expected: int):
+    """Within that second only, and only where the file time has no parts of one."""
+    assert dated(written_us, heard_us) == expected

@@ -223,6 +223,8 @@ CHECKPOINTS: dict[str, Any] = {
          (["checkpoint-written"], 100, 250, 100, True, at(6))),
     "the same content of the same time is no event": (lambda: busy(checkpoint_look(9, {"s": 100}, written=3)),
          said, []),
+    "nor read again where the volume keeps whole seconds":
+        (lambda: busy(*(checkpoint_look(9 + n, {"s": 200}, written=8 + n) for n in (0.7, 0))), said, []),
     "a rewrite is, even with the same offset":
         (lambda: busy(checkpoint_look(9, {"s": 100}, written=8)),
          lambda x: (said(x), [(y.ended_us, y.deleted) for y in x.task.checkpoints]),
