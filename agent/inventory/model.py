@@ -182,17 +182,19 @@ class Task:
         False where they name a topic of this partition that is no changelog and never the store: a source topic
         stands in for its changelog (topology optimisation), and which one, the disk does not say. False, too,
         where one was written while the store was held and had data, and names others or none: it has no changelog.
-        With `lists_all` (2.6+) a checkpoint lists every store that has a changelog, data or none.
+        With `lists_all` (2.6+) a checkpoint lists every store that has a changelog, data or none, and
+        the newest decides: an upgrade may switch logging off.
 
         Source:
             InternalStreamsBuilder.rewriteRepeatedSources, TableSourceNode.reuseSourceTopic; seen live at 4.2.1.
             ProcessorStateManager.checkpoint (2.0.1, 2.5.1, 2.6.0): entries of logged persistent stores only; up to 2.5
             of those that were put to or restored; stores without a changelog seen live at 2.5.1, 3.9.2 and 4.2.1.
         """
-        if any(store_name in fact.offsets for fact in self.checkpoints):
+        if not lists_all and any(store_name in fact.offsets for fact in self.checkpoints):
             return True
-        if any(self._passes_over(store_name, fact, lists_all=lists_all) for fact in self.checkpoints):
-            return False
+        for fact in reversed(self.checkpoints):
+            if store_name in fact.offsets or self._passes_over(store_name, fact, lists_all=lists_all):
+                return store_name in fact.offsets
         return not any(
             self.partition in (None, entry.partition) and not entry.topic.endswith(CHANGELOG_SUFFIX)
             for fact in self.checkpoints

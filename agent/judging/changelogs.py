@@ -30,7 +30,10 @@ def with_caution(case: TaskCase, meta: DetectorMeta, verdict: Verdict) -> Verdic
         return verdict
     stores = case.task.stores.values()
     lost = sorted(
-        x.name for x in stores if x.puts > 0 and not has_changelog(case.application, case.task, x.name)
+        x.name
+        for x in stores
+        if x.puts > 0
+        and not (has_changelog(case.application, case.task, x.name) and case.names_changelog_of(x.name))
     )
     if not lost:
         return verdict

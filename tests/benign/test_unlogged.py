@@ -92,3 +92,19 @@ def test_crash_in_its_first_life(release):
         app.opens(task_id)
     run.wait(60)
     assert [x.summary for x in run.loud()] == []
+
+
+@pytest.mark.twin_of("skipped-eos-wipe", "a store without a changelog")
+@pytest.mark.parametrize("release", [x for x in ALL if "2.6.0" <= x < "4.3.0"])
+def test_logging_is_switched_off(release):
+    """A deploy takes a store's changelog away: what an older checkpoint says of it holds no longer."""
+    run = scenario(release, EOS, stores={"s": TIMESTAMPED, "u": TIMESTAMPED})
+    stop(fresh(run), 1000)
+    run.stores["u"] = UNLOGGED
+    for count in (1500, 2000):
+        app = again(run, count - 500)
+        works(app, 500, total=count)
+        run.wait(20)
+        stop(app, count)
+    again(run, 2000)
+    quiet(run)

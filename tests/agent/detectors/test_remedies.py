@@ -49,3 +49,13 @@ def test_a_step_that_removes_a_directory_names_what_has_no_changelog(kind: str, 
     finding = run.only("stale-eos-checkpoint")
     assert finding.remedy is Remedy.RESTORE
     assert ("Keep a copy first: u may have no changelog" in finding.next_action) is named
+
+
+def test_a_step_names_what_has_no_changelog_any_more() -> None:
+    """A deploy switched its logging off: what an older checkpoint says of it holds no longer."""
+    run = Scenario("4.1.2", "exactly_once_v2", stores={"s": KEY_VALUE, "u": KEY_VALUE})
+    play(run, "start, opens, restores 999 puts=1000, 30 s, stops 999, 5 s")
+    run.stores["u"] = UNLOGGED
+    play(run, "start, opens, restores 999 puts=0, puts 500, stops 1499, 5 s")
+    play(run, "start, opens, restores 1499 puts=0, 30 s, puts 500, flushes, 5 s, crash, 100 s")
+    assert "Keep a copy first: u may have no changelog" in run.only("stale-eos-checkpoint").next_action

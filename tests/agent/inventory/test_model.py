@@ -174,11 +174,13 @@ def passed_over(
     offset: int | None = 99,
     data: float = 5,
     named: bool = False,
+    named_before: bool = False,
 ) -> Task:
     """A store that is held from 2 s on, has data from then on, and that a checkpoint of its sibling does not name."""
     files = database(puts=600, flushed=[(600, data)])
     one = store([files], [session(2, released, puts=600)], name=UNLOGGED)
     facts = [checkpoint(written, offset), *([checkpoint(12, 5, name=UNLOGGED)] if named else [])]
+    facts = [*([checkpoint(1, 5, name=UNLOGGED)] if named_before else []), *facts]
     return task(store([database()]), one, checkpoints=facts)
 
 
@@ -202,7 +204,9 @@ HAS, HAS_NONE, MAY = (True, True), (False, False), (True, False)
         # up to 2.6 a task none of whose stores has a changelog leaves a checkpoint without entries
         (passed_over(10, offset=None), UNLOGGED, HAS_NONE),
         (passed_over(4, offset=None), UNLOGGED, MAY),
-        # named once: it has a changelog, whatever another checkpoint leaves out
+        # an upgrade switched logging off; up to 2.5 a store to which nothing was put is left out, too
+        (passed_over(10, named_before=True), UNLOGGED, MAY),
+        # named once: it has a changelog, whatever an earlier checkpoint leaves out
         (passed_over(10, named=True), UNLOGGED, HAS),
         (passed_over(10, named=True), "s", HAS),
     ],
