@@ -191,8 +191,7 @@ class ApplicationReading(Seen):
     inode: int = 0  # inode of the directory
     mtime_us: int = 0  # when a task, or a file beside the tasks, was made or removed last
     process_id: str | None = None  # from `kafka-streams-process-metadata`; None if absent or malformed
-    process_problem: str | None = None  # why that file could not be parsed
-    process_hidden: Unseen | None = None  # why it could not be read, if it is there
+    process_hidden: Unseen | None = None  # why that file could not be read, if it is there
     lock: LockState | None = None  # state of the application's `.lock`; None = there is no such file
     lock_inode: int = 0  # its inode
     processes: tuple[ProcessFact, ...] = ()  # visible processes

@@ -112,9 +112,9 @@ class Observer:
         stat = self._stat_directory(place.path)
         if isinstance(stat, Unseen):
             return ApplicationReading(place, at_us, source, stat)
-        process_id, problem, hidden = self._process_id(f"{place.path}/{names.PROCESS_FILE}")
+        process_id, hidden = self._process_id(f"{place.path}/{names.PROCESS_FILE}")
         lock, inode = self._lock(f"{place.path}/{names.LOCK_FILE}")
-        if lock not in (LockState.HELD, LockState.FREE) and not (process_id or problem or hidden):
+        if lock not in (LockState.HELD, LockState.FREE) and not process_id:
             entries = self.disk.list(place.path)
             if isinstance(entries, Unseen) or not is_application({entry.name for entry in entries}):
                 unseen = entries if isinstance(entries, Unseen) else Unseen.VANISHED
@@ -126,7 +126,6 @@ class Observer:
             inode=stat.inode,
             mtime_us=stat.mtime_us,
             process_id=process_id,
-            process_problem=problem,
             process_hidden=hidden,
             lock=lock,
             lock_inode=inode,
@@ -279,8 +278,7 @@ class Observer:
             families=options.column_families,
             forgets=options.forgets,
             bulk_loading=options.bulk_loading,
-            options_written_us=known.options_written_us
-            and dated(known.options_written_us - self.ahead_us, known.options_heard_us),
+            options_written_us=known.options_written_us and known.options_written_us - self.ahead_us,
             announced_us=announced_us,
             leftovers=left,
             **content,
@@ -340,7 +338,8 @@ class Observer:
         if isinstance(content, Unseen) or isinstance(stat, Unseen):
             return (f"{name}: {content}",) if content in (Unseen.DENIED, Unseen.UNREADABLE) else ()
         known.options_name, known.options = shared(name), parse_options(content)
-        known.options_written_us = stat.mtime_us
+        heard_us = known.options_heard_us + self.ahead_us if known.options_heard_us else 0
+        known.options_written_us = dated(stat.mtime_us, heard_us)
         return ()
 
     def _substitute(self, path: str, stat: FileStat, manifest: ManifestView) -> str:
@@ -376,11 +375,11 @@ class Observer:
         stat = self.disk.stat(path)
         return state, 0 if isinstance(stat, Unseen) else stat.inode
 
-    def _process_id(self, path: str) -> tuple[str | None, str | None, Unseen | None]:
+    def _process_id(self, path: str) -> tuple[str | None, Unseen | None]:
         content = self.disk.read_at(path, 0, MAX_PROCESS_FILE_BYTES)
         if isinstance(content, Unseen) or not content:
-            return None, None, content if content in (Unseen.DENIED, Unseen.UNREADABLE) else None
+            return None, content if content in (Unseen.DENIED, Unseen.UNREADABLE) else None
         try:
-            return parse_process_file(content), None, None
-        except ProcessFileError as error:
-            return None, str(error), None
+            return parse_process_file(content), None
+        except ProcessFileError:
+            return None, None

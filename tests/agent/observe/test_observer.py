@@ -92,23 +92,21 @@ def test_an_application() -> None:
     disk.apply(Operation(20, "lock", "app/.lock"))
     look = Observer(disk).application(APP, AT_US, NOW)
     assert (look.place, look.at_us, look.source, look.unseen) == (APP, AT_US, NOW, None)
-    known = (look.lock, look.process_id, look.process_problem)
+    known = (look.lock, look.process_id, look.process_hidden)
     assert known == (LockState.HELD, "5f4d3a30-1111-4222-8333-944445555566", None)
     assert look.lock_inode == getattr(disk.stat("app/.lock"), "inode", None)
     bare = Observer(disk_with()).application(APP, AT_US, NOW)
-    assert (bare.unseen, bare.lock, bare.process_id, bare.process_problem) == (None, None, None, None)
+    assert (bare.unseen, bare.lock, bare.process_id, bare.process_hidden) == (None, None, None, None)
     file = MemoryDisk()
     file.apply(Operation(1, "create", "app"))
     assert Observer(file).application(APP, AT_US, NOW).unseen is Unseen.VANISHED
 
 
-@pytest.mark.parametrize(
-    ("content", "problem"), [(b"garbage", True), (b"{}", True), (b"\xff", True), (b"", False)]
-)
-def test_a_process_file_that_says_nothing(content: bytes, problem: bool) -> None:
-    """A malformed process file is a problem with a reason; an empty one is being written."""
+@pytest.mark.parametrize("content", [b"garbage", b"{}", b"\xff", b""])
+def test_a_process_file_that_says_nothing(content: bytes) -> None:
+    """A malformed one is the file of an application all the same; an empty one is being written."""
     look = Observer(disk_with(process=content)).application(APP, AT_US, NOW)
-    assert (look.process_id, bool(look.process_problem)) == (None, problem)
+    assert (look.unseen, look.process_id, look.process_hidden) == (None, None, None)
 
 
 # -- "could not look" is a value ------------------------------------------------------------------------
