@@ -29,9 +29,15 @@ class Mechanism(Enum):
     TOO_FEW_COPIES = ("too-few-copies", "A task has fewer good copies than it should")
     UNEQUAL_COPIES = ("unequal-copies", "A copy differs from another copy or from the changelog")
 
-    def __init__(self, slug: str, title: str) -> None:
-        self.slug = slug
-        self.title = title
+    slug: str
+    title: str
+
+    def __new__(cls, slug: str, title: str) -> Mechanism:
+        """Make the slug the value, as rows and events have it: who compares with `value` compares with that."""
+        one = object.__new__(cls)
+        one._value_ = one.slug = slug
+        one.title = title
+        return one
 
 
 TITLES = {mechanism.slug: mechanism.title for mechanism in Mechanism}

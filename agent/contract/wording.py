@@ -190,7 +190,10 @@ def _names(one: Member[F]) -> tuple[str, ...]:
 
 def pods_of(one: Member[F]) -> tuple[str, ...]:
     """List the pods that a finding is about; `pods` also has those that it was compared with."""
-    is_of_several = not one.link.pod or one.mechanism == Mechanism.SHARED_STATE.slug
+    is_of_several = not one.link.pod or one.mechanism in (
+        Mechanism.SHARED_STATE.slug,
+        Mechanism.UNEQUAL_COPIES.slug,
+    )
     return one.link.pods if is_of_several else (one.link.pod,)
 
 
