@@ -21,7 +21,7 @@ from agent.contract.events import Affected, Confidence, Level, Severity, Status
 from agent.contract.mechanisms import Mechanism
 from agent.contract.units import Twin
 from spark_rollup.fleet.application import Application, Rule
-from spark_rollup.fleet.clones import GONE_US, Pair, Shared, alive_together, holders, reported
+from spark_rollup.fleet.clones import Pair, Shared, alive_together, holders, is_over, reported
 from spark_rollup.fleet.meta import Row, RuleMeta
 from spark_rollup.fleet.words import chain, entry, finding
 
@@ -58,7 +58,7 @@ def _finding(app: Application, pair: Pair, times: list[Shared]) -> Row:
         META, app.where, from_us, pod=pod, identity=other,
         severity=(Severity.CRITICAL if working else Severity.WARNING).value,
         confidence=(Confidence.CONFIRMED if working else Confidence.SUSPECTED).value,
-        status=(Status.RESOLVED if app.as_of_us - to_us > GONE_US else Status.OPEN).value,
+        status=(Status.RESOLVED if is_over(app, pair, to_us) else Status.OPEN).value,
         ended_us=to_us,
         affected=Affected.YES.value,
         summary=f"{pod} and {other} run {app.name} under one process id: a cloned or shared volume; under"

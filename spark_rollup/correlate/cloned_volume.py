@@ -20,13 +20,13 @@ from agent.contract.mechanisms import Mechanism
 from agent.contract.units import Twin
 from spark_rollup.fleet.application import Application, Rule
 from spark_rollup.fleet.clones import (
-    GONE_US,
     PROCESS,
     STORE,
     Pair,
     Shared,
     alive_together,
     holders,
+    is_over,
     reported,
     shared,
 )
@@ -54,7 +54,7 @@ def find(app: Application) -> Iterator[Row]:
     for x in shared(app):
         found[x.pair].append(x)
     # by `cloned-process`, and once is enough
-    lasting = {x.pair for x in alive_together(app) if app.as_of_us - x.to_us <= GONE_US} if found else set()
+    lasting = {x.pair for x in alive_together(app) if not is_over(app, x.pair, x.to_us)} if found else set()
     for pair, things in found.items():
         if pair not in lasting and max(x.to_us for x in things) >= app.since_us:
             yield _finding(app, pair, things)
@@ -76,7 +76,7 @@ def _finding(app: Application, pair: Pair, things: list[Shared]) -> Row:
         META, app.where, from_us, pod=pod, identity=other,
         severity=(Severity.CRITICAL if both else Severity.WARNING).value,
         confidence=Confidence.CONFIRMED.value,
-        status=(Status.RESOLVED if app.as_of_us - to_us > GONE_US else Status.OPEN).value,
+        status=(Status.RESOLVED if is_over(app, pair, to_us) else Status.OPEN).value,
         ended_us=to_us,
         affected=Affected.YES.value,
         summary=f"{pod} and {other} have {_what(things)} at once; {'both' if both else 'not both'} work on it",

@@ -65,6 +65,16 @@ def alive_together(app: Application) -> Iterator[Shared]:
                     yield x._replace(from_us=from_us, to_us=to_us)
 
 
+def is_over(app: Application, pair: Pair, to_us: int) -> bool:
+    """Return whether both pods were watched for some rounds since, and no longer show what they showed until then.
+
+    Of a pod that fell silent or blind nobody knows that.
+    """
+    known = (app.pods[pod] for pod in pair if pod in app.pods)
+    unseen = (x.until_us for pod in known for x in pod.unwatched if app.concerns(x, None))
+    return app.as_of_us - max(to_us, max(unseen, default=to_us)) > GONE_US
+
+
 def holders(app: Application, pair: Pair, from_us: int, to_us: int) -> int:
     """Count on how many of the two pods a process held any task of the application in a closed interval."""
     return len(

@@ -57,6 +57,30 @@ def one_of_them_was_stopped(fleet: Fleet) -> None:
         lives(shows(fleet.pod(name)), 20, end)
 
 
+@says("cloned-volume")
+@says(RULE, loud="critical confirmed open", pods=["pod-a", "pod-b"])
+def one_of_them_fell_silent(fleet: Fleet) -> None:
+    """Nobody knows that it ended: its agent did not say so."""
+    shows(fleet.pod("pod-a")).holds("0_0", 5)
+    shows(fleet.pod("pod-b", ends_s=500, announces_end=False), ends_s=500).holds("0_1", 5)
+
+
+@says("cloned-volume")
+@says(RULE, loud="critical confirmed open", pods=["pod-a", "pod-b"])
+def one_of_them_is_not_seen_any_more(fleet: Fleet) -> None:
+    shows(fleet.pod("pod-a")).holds("0_0", 5)
+    shows(fleet.pod("pod-b").is_blind(500, None), ends_s=500).holds("0_1", 5)
+
+
+@says("cloned-volume", status="resolved")
+@says(RULE, loud="critical confirmed resolved", pods=["pod-a", "pod-b"])
+def one_of_them_came_back_as_another(fleet: Fleet) -> None:
+    """It was watched for some rounds since, and shows another id."""
+    shows(fleet.pod("pod-a")).holds("0_0", 5)
+    shows(fleet.pod("pod-b").is_blind(400, 500), ends_s=400).holds("0_1", 5)
+    shows(fleet.pods[1], begins_s=500, process_id="p-2")
+
+
 @says("cloned-volume", severity="warning")
 @says(RULE)
 def the_copy_lies_idle(fleet: Fleet) -> None:
