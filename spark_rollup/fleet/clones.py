@@ -9,14 +9,11 @@ from typing import NamedTuple
 
 from agent.contract.mechanisms import Mechanism
 from spark_rollup.fleet.application import SKEW_US, Application
-from spark_rollup.fleet.events import MICROS
+from spark_rollup.fleet.pods import GONE_US
 from spark_rollup.fleet.rows import Life, Sighting
 
 PROCESS, STORE = "process", "store"
 """What is shared."""
-
-GONE_US = 3 * 60 * MICROS
-"""Three rounds of summaries that no longer show a thing: it is over."""
 
 Pair = tuple[str, str]
 """Two pods, the smaller name first."""

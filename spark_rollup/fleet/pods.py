@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from agent.contract.codec import moment
-from spark_rollup.fleet.application import Pod
-from spark_rollup.fleet.events import SLOT_US
+from spark_rollup.fleet.application import Pod, Pods
+from spark_rollup.fleet.events import MICROS, SLOT_US
 from spark_rollup.fleet.meta import Row
 from spark_rollup.fleet.rows import Heard, Unwatched
 
@@ -14,6 +14,13 @@ LOST, DROPPED, EARLIER = "lost-events", "dropped-events", "earlier-events-not-in
 SILENT, STOPPED = "silent-agent", "agent-not-running"
 FAST = "clock-ahead"
 TOO_MANY = "too-many-readings"
+
+ROUND_US = 60 * MICROS
+GONE_US = 3 * ROUND_US
+"""Three rounds of summaries that no longer show a thing: it is over."""
+
+TASKS_A_ROUND = 100
+"""Of very many tasks so many are told of in each round of summaries, at least."""
 
 
 def has_ended(heard: Heard, as_of_us: int) -> bool:
@@ -32,6 +39,21 @@ def is_silent(pod: Pod, as_of_us: int) -> bool:
 def unrepaired(pod: Pod) -> list[Unwatched]:
     """List the unwatched times after which the pod has not reported everything again."""
     return [x for x in pod.unwatched if pod.heard and x.until_us >= pod.heard.last_us]
+
+
+def renewed(pods: Pods) -> Mapping[str, int]:
+    """Say when each pod's newest agent began, of those that were watched since for long enough to tell of every task.
+
+    A task that it never names is not there any more, such as on a pod that was made again with an empty volume.
+    """
+    found = {}
+    for pod in pods.values():
+        if pod.heard and pod.heard.boot_us is not None:
+            patience_us = GONE_US + (pod.heard.tasks or 0) * ROUND_US // TASKS_A_ROUND
+            seen_us = max([pod.heard.boot_us, *(x.until_us for x in pod.unwatched)])
+            if pod.heard.last_us - seen_us > patience_us:
+                found[pod.name] = pod.heard.boot_us
+    return found
 
 
 def doubt(pod: Pod, as_of_us: int, *, of_parts: bool = False) -> str | None:

@@ -14,7 +14,7 @@ from spark_rollup.fleet.application import Application, Place, Pod, Pods, Rule, 
 from spark_rollup.fleet.beats import LastWord
 from spark_rollup.fleet.judge import judge
 from spark_rollup.fleet.meta import Row
-from spark_rollup.fleet.pods import TOO_MANY, known_pod
+from spark_rollup.fleet.pods import TOO_MANY, known_pod, renewed
 from spark_rollup.fleet.questioned import questioned
 from spark_rollup.fleet.rows import Gap, Mark, Reading, Said
 from spark_rollup.fleet.thin import OfApplication, OfPod
@@ -109,7 +109,7 @@ def application(
     """Reduce what is known of an application to what rules see, and say which of its tasks are in question."""
     name = place[1]
     last_us = {pod.name: pod.heard.last_us for pod in pods.values() if pod.heard}
-    held = list(holds.holders(given.points, given.marks, last_us))
+    held = list(holds.holders(given.points, given.marks, last_us, renewed(pods)))
     is_named = name is not None and any(name in pod.applications for pod in pods.values())
     known = settings.effective(name, given.events, asked.overrides) if name is not None and is_named else None
     local = [x for x in said if x.status == Status.OPEN.value or x.observed_at_us >= asked.since_us]
