@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 from agent.contract.mechanisms import Mechanism
 from spark_rollup.fleet.application import SKEW_US, Application
-from spark_rollup.fleet.pods import GONE_US
+from spark_rollup.fleet.gaps import until_us
+from spark_rollup.fleet.pods import GONE_US, TOO_MANY
 from spark_rollup.fleet.rows import Life, Sighting
 
 PROCESS, STORE = "process", "store"
@@ -68,7 +69,8 @@ def is_over(app: Application, pair: Pair, to_us: int) -> bool:
     Of a pod that fell silent or blind nobody knows that.
     """
     known = (app.pods[pod] for pod in pair if pod in app.pods)
-    unseen = (x.until_us for pod in known for x in pod.unwatched if app.concerns(x, None))
+    # what is left out of a task's readings does not hide what was seen
+    unseen = (until_us(x) for pod in known for x in pod.gaps if x.cause != TOO_MANY and app.concerns(x, None))
     return app.as_of_us - max(to_us, max(unseen, default=to_us)) > GONE_US
 
 
