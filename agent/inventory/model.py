@@ -183,18 +183,24 @@ class Task:
         stands in for its changelog (topology optimisation), and which one, the disk does not say. False, too,
         where one was written while the store was held and had data, and names others or none: it has no changelog.
         With `lists_all` (2.6+) a checkpoint lists every store that has a changelog, data or none, and
-        the newest decides: an upgrade may switch logging off.
+        the newest decides: an upgrade may switch logging off. An empty one takes back nothing: of a corrupted task up
+        to 3.7 it names no store.
 
         Source:
             InternalStreamsBuilder.rewriteRepeatedSources, TableSourceNode.reuseSourceTopic; seen live at 4.2.1.
             ProcessorStateManager.checkpoint (2.0.1, 2.5.1, 2.6.0): entries of logged persistent stores only; up to 2.5
             of those that were put to or restored; stores without a changelog seen live at 2.5.1, 3.9.2 and 4.2.1.
+            TaskManager.closeDirtyAndRevive (3.6.1): marks all changelogs, which are left out, before the wipe.
         """
-        if not lists_all and any(store_name in fact.offsets for fact in self.checkpoints):
+        is_named = any(store_name in fact.offsets for fact in self.checkpoints)
+        if is_named and not lists_all:
             return True
         for fact in reversed(self.checkpoints):
-            if store_name in fact.offsets or self._passes_over(store_name, fact, lists_all=lists_all):
-                return store_name in fact.offsets
+            if store_name in fact.offsets:
+                return True
+            may_say = bool(fact.offsets) or not is_named
+            if may_say and self._passes_over(store_name, fact, lists_all=lists_all):
+                return False
         return not any(
             self.partition in (None, entry.partition) and not entry.topic.endswith(CHANGELOG_SUFFIX)
             for fact in self.checkpoints

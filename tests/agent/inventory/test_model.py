@@ -206,6 +206,8 @@ HAS, HAS_NONE, MAY = (True, True), (False, False), (True, False)
         (passed_over(4, offset=None), UNLOGGED, MAY),
         # an upgrade switched logging off; up to 2.5 a store to which nothing was put is left out, too
         (passed_over(10, named_before=True), UNLOGGED, MAY),
+        # an empty one is also what a corrupted task writes
+        (passed_over(10, offset=None, named_before=True), UNLOGGED, HAS),
         # named once: it has a changelog, whatever an earlier checkpoint leaves out
         (passed_over(10, named=True), UNLOGGED, HAS),
         (passed_over(10, named=True), "s", HAS),
