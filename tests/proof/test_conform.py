@@ -122,6 +122,7 @@ def runs_of(other: Era, which: Callable[[Era], bool]) -> tuple[int, int]:
     return sum(understood(other, text) is None for text in chosen), len(chosen)
 
 
+@pytest.mark.slow
 def test_the_oldest_segment_answers_on_4_3_0_only():
     """KAFKA-20663: the pass after the kill gives an offset of before; 4.3.1 asks the newest segment."""
     ((_, words),) = (x for (name, _, _), x in recorded().items() if name == "kafka-20663-segments-4.3.0")
