@@ -32,6 +32,9 @@ UNDECIDED = "undecided"
 EXPOSED = "stale-eos-checkpoint"
 """Detector of agents whose copies are well, as long as nobody kills their process."""
 
+SPREADS = "stale-eos-state"
+"""Rule whose step is for all pods that it names: they got what should have been wiped."""
+
 _TRUSTED = "the next start trusts what is there, committed or not (KAFKA-20685)"
 
 
@@ -120,20 +123,26 @@ def _suspected(app: Application, findings: list[Row], follow: Follow) -> dict[tu
     """Say per task and pod what is open and not critical, and makes its copy none to rely on.
 
     Damage; and what is still to come of a copy's files, such as of a store that the next start cannot open. Where two
-    copies differ, either may be the wrong one. What settles an agent's suspicion may be about another pod, or about
-    the task.
+    copies differ, either may be the wrong one; and whoever holds a task now may have what should have been wiped.
+    What settles an agent's suspicion may be about another pod, or about the task.
     """
+    holders = {(task.id, x.pod) for task in app.tasks.values() for x in task.owners if x.lasting}
     found: dict[tuple[str, str], set[str]] = defaultdict(set)
     for row in findings:
-        is_open = (row["status"], row["severity"]) == (Status.OPEN.value, Severity.WARNING.value)
+        spreads = row["detector"] == SPREADS and row["severity"] == Severity.CRITICAL.value
+        loud = spreads or row["severity"] == Severity.WARNING.value
         if (
-            is_open
+            row["status"] == Status.OPEN.value
+            and loud
             and row["task_id"] is not None
             and _is_of_files(row["detector"], row["level"], row["remedy"])
         ):
-            both = row["mechanism"] == Mechanism.UNEQUAL_COPIES.value
-            for pod in row["pods"] if both else [row["pod"]]:
-                found[row["task_id"], pod].add(row["detector"])
+            differ = row["mechanism"] == Mechanism.UNEQUAL_COPIES.value
+            for pod in dict.fromkeys([row["pod"], *row["pods"]]):
+                copy = row["task_id"], pod
+                has_it = pod == row["pod"] or differ or (row["detector"] == SPREADS and copy in holders)
+                if has_it and copy not in follow:
+                    found[copy].add(row["detector"])
     for x in _loud(app, Severity.WARNING):
         if x.task_id is not None and _is_of_files(x.detector, x.level, x.remedy):
             copy = x.task_id, x.pod

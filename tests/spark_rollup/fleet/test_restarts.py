@@ -63,3 +63,19 @@ def test_what_is_to_be_done_first_is_told_where_an_agent_named_a_task() -> None:
     whole = [x for x in with_steps(found["restarts"], gather(found["findings"])) if x["task_id"] is None]
     steps = {x["pod"]: str(x["first_action"]).partition(" cleanly")[0] for x in whole}
     assert steps == dict.fromkeys(("pod-a", "pod-b"), "Stop the instance on pod-b")
+
+
+def test_who_holds_what_should_have_been_wiped_is_not_safe() -> None:
+    """The rule's step is for the pod that got the task since, too; the next audit says when it is repaired."""
+    fleet = Fleet("shop")
+    suspect, heir = fleet.pod(POOR), fleet.pod(FULL)
+    suspect.configures(1, "4.1.2", num_standby_replicas=0, processing_guarantee="exactly_once_v2")
+    suspect.holds("0_0", 5).releases("0_0", 100).measures("0_0", 30, identity="suspect", puts=10, offset=10)
+    suspect.finds("skipped-eos-wipe", "0_0", 60, store="s", identity="suspect")
+    heir.holds("0_0", 110).measures("0_0", HORIZON_S - 100, identity="heir", puts=10, offset=10)
+    found = tables(events_of(fleet.lines()), at_us(HORIZON_S))
+    (rule,) = (x for x in found["findings"] if x["detector"] == "stale-eos-state")
+    assert rule["pods"] == [POOR, FULL]
+    told = {x["pod"]: x for x in found["restarts"]}
+    assert told[POOR]["answer"] == "damaged"
+    assert (told[FULL]["answer"], told[FULL]["doubt"]) == ("unknown", "open: stale-eos-state")
