@@ -32,9 +32,6 @@ UNDECIDED = "undecided"
 EXPOSED = "stale-eos-checkpoint"
 """Detector of agents whose copies are well, as long as nobody kills their process."""
 
-SPREADS = "stale-eos-state"
-"""Rule whose step is for all pods that it names: they got what should have been wiped."""
-
 _TRUSTED = "the next start trusts what is there, committed or not (KAFKA-20685)"
 
 
@@ -129,8 +126,9 @@ def _suspected(app: Application, findings: list[Row], follow: Follow) -> dict[tu
     holders = {(task.id, x.pod) for task in app.tasks.values() for x in task.owners if x.lasting}
     found: dict[tuple[str, str], set[str]] = defaultdict(set)
     for row in findings:
-        spreads = row["detector"] == SPREADS and row["severity"] == Severity.CRITICAL.value
-        loud = spreads or row["severity"] == Severity.WARNING.value
+        spreads = row["mechanism"] == Mechanism.UNCOMMITTED_DATA.value
+        loud = row["severity"] == Severity.WARNING.value
+        loud |= spreads and row["severity"] == Severity.CRITICAL.value
         if (
             row["status"] == Status.OPEN.value
             and loud
@@ -140,7 +138,7 @@ def _suspected(app: Application, findings: list[Row], follow: Follow) -> dict[tu
             differ = row["mechanism"] == Mechanism.UNEQUAL_COPIES.value
             for pod in dict.fromkeys([row["pod"], *row["pods"]]):
                 copy = row["task_id"], pod
-                has_it = pod == row["pod"] or differ or (row["detector"] == SPREADS and copy in holders)
+                has_it = pod == row["pod"] or differ or (spreads and copy in holders)
                 if has_it and copy not in follow:
                     found[copy].add(row["detector"])
     for x in _loud(app, Severity.WARNING):
