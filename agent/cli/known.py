@@ -48,7 +48,10 @@ class Story:
         others = sorted({x.namespace for x in named[1:]} - {x.namespace for x in named[:1]})
         if others:
             complain(
-                printable(f"{asked}: this is of namespace {named[0].namespace}; also in {', '.join(others)}")
+                printable(
+                    f"{asked}: this is of namespace {named[0].namespace or '(none)'}; also in"
+                    f" {', '.join(x or '(none)' for x in others)}"
+                )
             )
         return named[0] if named else None
 

@@ -24,9 +24,7 @@ from agent.contract.units import Remedy
 from agent.errors import UnreadError
 
 _TASK = re.compile(r"(__[A-Za-z0-9._-]+__/)?\d+_\d+|global", re.ASCII)
-_NAME = re.compile(
-    r"(?!-|\.{1,2}$)[A-Za-z0-9._-]+", re.ASCII
-)  # the script gives it to commands as their first word
+_NAME = re.compile(r"(?!-|\.{1,2}$)[A-Za-z0-9._-]+", re.ASCII)  # with a dash first it would be an option
 _ORDINAL = re.compile(r"(.+)-\d+", re.ASCII)
 _HERE = Path(__file__).parent
 _COMMENT = 116  # columns of a comment
