@@ -133,6 +133,8 @@ def _link_text(link: re.Match[str], *, known: Set[str]) -> str:
 
 
 _SAMPLE = re.compile(r"^- `(.+)`$", re.MULTILINE)
+_CAUSES = re.compile(r"^\| (`.+?) \|", re.MULTILINE)
+_QUOTED = re.compile(r"`(.+?)`")
 _SHORTEST = 12  # letters of a message that a person gives: fewer are in too many
 
 
@@ -144,16 +146,22 @@ def section_about(sections: Mapping[str, str], asked: str) -> str | None:
     words = {word.lower() for word in re.findall(r"\w+", asked, re.ASCII)}
     said = _plain(asked)
     by_message = (text for text in sections.values() if any(_is_it(x, said) for x in _SAMPLE.findall(text)))
+    by_cause = (text for text in sections.values() if any(_is_it(x, said) for x in _causes(text)))
     by_name = (text for name, text in sections.items() if _plain(name) == said or name.lower() in words)
     exception = asked.rpartition(".")[2]
     mentioned = (text for text in sections.values() if re.search(rf"\b{re.escape(exception)}\b", text))
     rest = mentioned if exception.endswith("Exception") else iter(())
-    return next(by_message, None) or next(by_name, None) or next(rest, None)
+    return next(by_message, None) or next(by_cause, None) or next(by_name, None) or next(rest, None)
 
 
 def exceptions_of(sections: Iterable[str]) -> list[str]:
     """List the exceptions among the headings of sections."""
     return [name for name in sections if " " not in name]
+
+
+def _causes(section: str) -> list[str]:
+    """List what the exception below it says, from the table of its causes."""
+    return [quoted for cell in _CAUSES.findall(section) for quoted in _QUOTED.findall(cell)]
 
 
 def _is_it(sample: str, said: str) -> bool:

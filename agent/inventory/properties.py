@@ -14,12 +14,16 @@ from agent.layout.java_properties import rows
 
 APPLICATION_ID = "application.id"
 
-_ROOTS = ("spring.kafka.streams.properties.", "spring.kafka.properties.", "kafka-streams.", "ksql.streams.")
+_ROOTS = (
+    "spring.cloud.stream.kafka.streams.binder.configuration.", "spring.kafka.streams.properties.",
+    "spring.kafka.properties.", "kafka-streams.", "ksql.streams.",
+)  # fmt: skip
 """Before Kafka's own name.
 
 Source:
-    Spring Boot, KafkaProperties (buildStreamsProperties: the common ones, over them those of streams); Quarkus, "Kafka
-    Streams" (the namespace `kafka-streams` is handed on as it is); ksqlDB, KsqlConfig.KSQL_STREAMS_PREFIX.
+    Spring Boot, KafkaProperties (buildStreamsProperties: the common ones, over them those of streams); Spring Cloud
+    Stream, "Kafka Streams Binder Properties"; Quarkus, "Kafka Streams" (the namespace `kafka-streams` is handed on as
+    it is); ksqlDB, KsqlConfig.KSQL_STREAMS_PREFIX.
 """
 _NAMES_OF_APPLICATION = ("springkafkastreamsapplicationid", "quarkuskafkastreamsapplicationid")
 """Where a framework has a setting of its own for it; squeezed, because Spring Boot takes it in any spelling."""
@@ -30,8 +34,8 @@ _ENVIRONMENT = re.compile(r"(KSQL|SPRING)_[A-Z0-9_]+", re.ASCII)
 _BRACKETS = re.compile(r"\.?\[([^\[\]]*)\]")
 """Spring Boot: `properties.[commit.interval.ms]`."""
 
-_PROFILE = re.compile(r"%([^.]+)\.")
-"""Quarkus: `%dev.kafka-streams.commit.interval.ms`."""
+_SOME = re.compile(r"%[^.]+\.|(?<=^spring\.cloud\.stream\.kafka\.streams\.binder\.)functions\.[^.]+\.")
+"""Quarkus: `%dev.kafka-streams.commit.interval.ms`; Spring Cloud Stream: each function is an application of its own."""
 
 _DOCUMENT = re.compile(r"^[#!]---[ \t]*$", re.MULTILINE)
 _CONDITION = re.compile(r"spring\.config\.activate\..+|spring\.profiles(\[\d+\])?")
@@ -55,7 +59,7 @@ class Given:
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """One key: as it is in the file, as Kafka calls it, its value, and whether it holds for a profile only."""
+    """One key: as it is in the file, as Kafka calls it, its value, and whether it holds for some only."""
 
     key: str
     name: str
@@ -97,7 +101,8 @@ def _lines(text: str) -> Iterator[_Line]:
         pairs = [*rows(document)]
         is_conditional = any(_CONDITION.fullmatch(key) for key, _ in pairs)
         for key, value in pairs:
-            bare = _PROFILE.sub("", key, count=1) if key.startswith("%") else key
+            some = _SOME.search(key)
+            bare = key.replace(some[0], "", 1) if some else key
             yield _Line(key, _kafka_name(bare), value.strip(), is_conditional or bare != key)
 
 
@@ -119,7 +124,7 @@ def _problem_of(found: list[_Line]) -> str | None:
     if other is not None:
         return f"{first} and {other}: of two values none is used"
     if all(x.is_conditional for x in found):
-        return f"{first} is not used: it holds for a profile only"
+        return f"{first} is not used: it holds for one profile or function only"
     if _PLACEHOLDER.search(first.value):
         return f"{first} is not used: it has a placeholder, whose value only the application knows"
     return None

@@ -67,6 +67,7 @@ ALL_OF_THEM = (
 )
 THREE = "session.timeout.ms=1\nconsumer.session.timeout.ms=2\nmain.consumer.session.timeout.ms=3\n"
 COMMIT, GUARANTEE = {"commit_interval_ms": "100"}, "processing.guarantee=exactly_once_v2"
+BINDER = "spring.cloud.stream.kafka.streams.binder."
 FACTS: dict[str, dict[str, str]] = {
     ALL_OF_THEM: {"processing_guarantee": "exactly_once_v2", "num_standby_replicas": "1",
          "state_cleanup_delay_ms": "60000",
@@ -87,6 +88,8 @@ FACTS: dict[str, dict[str, str]] = {
     "spring.kafka.streams.properties.commit.interval.ms=100": COMMIT,
     "spring.kafka.streams.properties.[commit.interval.ms]=100": COMMIT,
     "spring.kafka.streams.properties[commit.interval.ms]: 100": COMMIT,
+    f"{BINDER}configuration.commit.interval.ms=100": COMMIT,
+    f"{BINDER}functions.a.configuration.commit.interval.ms=100\n{BINDER}configuration.commit.interval.ms=100": COMMIT,
     "spring.kafka.properties.session.timeout.ms=9": {"session_timeout_ms": "9"},
     "SPRING_KAFKA_STREAMS_PROPERTIES_COMMIT_INTERVAL_MS=100": COMMIT, "ksql.streams.commit.interval.ms=100": COMMIT,
     "ksql.streams.topic.delete.retention.ms=9": {"delete_retention_ms": "9"},
@@ -94,7 +97,7 @@ FACTS: dict[str, dict[str, str]] = {
     "commit.interval.ms=100\nksql.streams.commit.interval.ms=100": COMMIT,
 }
 PLACEHOLDER = "is not used: it has a placeholder, whose value only the application knows"
-PROFILE, TWO = "is not used: it holds for a profile only", "of two values none is used"
+PROFILE, TWO = "is not used: it holds for one profile or function only", "of two values none is used"
 FORM = "is not read as processing.guarantee: if it is that, give --set processing.guarantee=VALUE"
 NOTED = {
     **{f"processing.guarantee={x}": PLACEHOLDER
@@ -111,6 +114,8 @@ NOTED = {
     "processing.guarantee=${G}\nprocessing.guarantee=at_least_once": TWO,
     f"%prod.kafka-streams.{GUARANTEE}": PROFILE, f"%{{dev,test}}.kafka-streams.{GUARANTEE}": PROFILE,
     f"a=b\n#---\nspring.config.activate.on-profile=local\nspring.kafka.streams.properties.{GUARANTEE}": PROFILE,
+    f"{BINDER}functions.a.configuration.{GUARANTEE}": PROFILE,
+    f"{BINDER}functions.a.configuration.{GUARANTEE}\n{BINDER}configuration.processing.guarantee=at_least_once": TWO,
     f"a=b\n!---\nspring.profiles=local\n{GUARANTEE}": PROFILE,
     f"my.app.streams.{GUARANTEE}": FORM, "KAFKA_STREAMS_PROCESSING_GUARANTEE=exactly_once_v2": FORM,
     "export KSQL_KSQL_STREAMS_PROCESSING_GUARANTEE=exactly_once_v2": FORM,
