@@ -11,9 +11,6 @@ from agent.inventory.nested import nested
 from agent.inventory.transitions import Transition
 from agent.layout.paths import DATABASE_ROLES, PathRole, StatePath, classify
 
-_MAY_BE_DATABASES = (EntryKind.DIRECTORY, EntryKind.SYMLINK)
-"""A link is not followed: asking for what it names shows that this cannot be read."""
-
 Unlisted: TypeAlias = tuple[Unseen, str]  # why an entry is not listed, and what more there is to say
 
 LINK: Unlisted = (
@@ -53,7 +50,9 @@ def databases_below(disk: Disk, path: str, known: Task | None) -> tuple[list[Sta
         if isinstance(children, Unseen):
             unread[inner] = children, ""
         else:
-            paths.update(f"{inner}/{child.name}" for child in children if child.kind in _MAY_BE_DATABASES)
+            paths.update(f"{inner}/{child.name}" for child in directories(children))
+            links = (f"{inner}/{child.name}" for child in children if child.kind is EntryKind.SYMLINK)
+            unread.update((x, LINK) for x in links if classify(x).role in DATABASE_ROLES)
     return [x for x in map(classify, sorted(paths)) if x.role in DATABASE_ROLES], unread
 
 

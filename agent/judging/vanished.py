@@ -27,6 +27,12 @@ _BEFORE_THE_START = (
     " `.checkpoint` included: the start restores it in full. Without that, {otherwise}."
 )
 _TRUSTED = "the start makes an empty store and trusts the old offset"
+_UNREAD = "was not read; whether it is there is unknown"
+_LOOK_AGAIN = "Make its directory readable, then look again: nothing is decided before."
+_ANOTHER_KIND = (
+    "Find out what kind of store it is. A custom store, or a windowed store without live records, has no directory of"
+    " RocksDB: then there is nothing to do. If it is a key-value store of RocksDB, its files are lost. "
+)
 COPYING = " Its directory was changed less than a minute before: if a copy is being made, look again when it is done."
 
 
@@ -93,7 +99,7 @@ def _judged(case: TaskCase, task: Task, fact: CheckpointFact, name: str, offset:
         what = "has an empty directory"
         return Vanished(case, fact, name, offset, since_us, what, sure, may_be_copied=may_be_copied)
     if _is_unread(case, task, name):
-        sure, what = Confidence.UNKNOWN, "was not read; whether it is there is unknown"
+        sure, what = Confidence.UNKNOWN, _UNREAD
     elif f"{name}{names.POSITION_SUFFIX}" in task.names:
         place = "no segment" if name in task.names else "no directory"
         what = f"has {place}, and {name}{names.POSITION_SUFFIX} shows that records were put into it"
@@ -243,6 +249,14 @@ def before_the_start(x: TaskStory, otherwise: str = _TRUSTED) -> str:
     return _BEFORE_THE_START.format(path=x.task.path, otherwise=otherwise)
 
 
+def _step(x: Vanished) -> tuple[str, Remedy]:
+    if x.is_known:
+        return before_the_start(x), Remedy.RESTORE
+    if x.what == _UNREAD:
+        return _LOOK_AGAIN, Remedy.OTHER
+    return _ANOTHER_KIND + before_the_start(x), Remedy.CHECK_FIRST
+
+
 def _summary(x: Vanished, _: Proof | None) -> str:
     whom = f"store {x.store}" if x.store else "a global store"
     does = "move that offset into it" if x.is_moved else "trust that offset"
@@ -276,8 +290,8 @@ GONE = Rule[Vanished](
     loudness=lambda x, _: Loudness(
         severity_of(x.case, x.since_us, is_trusted=True) if x.is_known else Severity.INFO,
         Confidence.SUSPECTED if x.is_moved and x.is_known else x.confidence,
-        next_action=before_the_start(x),
-        remedy=Remedy.RESTORE,
+        next_action=_step(x)[0],
+        remedy=_step(x)[1],
     ),
     summary=_summary,
     evidence=_evidence,

@@ -10,7 +10,7 @@ import pytest
 from agent.contract.events import Affected
 from agent.inventory.blindness import note_blind
 from agent.inventory.model import Application, Deletion, ProcessLife, Remains, Shape, Store
-from agent.judging.base import TaskCase
+from agent.judging.base import Remedy, TaskCase
 from agent.layout.checkpoint import OffsetEntry
 from tests.support.scenario_case import at, case, checkpoint, database, judge, past, store, task
 from tests.support.tables import LIKELY, PROVED, QUIET, SUSPECTED, UNKNOWN, WARNED, said, table
@@ -102,8 +102,16 @@ def test_what_a_verdict_carries(one, opened, says):
     (verdict,) = judge(ID, one)
     assert verdict.opened_at_us == at(opened)
     assert [x for x in SAYS if x in verdict.summary] == [says]
-    assert verdict.next_action.startswith("BEFORE the next start: keep a copy of the task directory app/0_0")
+    removes = "BEFORE the next start: keep a copy of the task directory app/0_0"
+    assert removes in verdict.next_action
+    assert verdict.next_action.startswith(removes) is (says != SAYS[2])
+    assert verdict.remedy is (Remedy.CHECK_FIRST if says == SAYS[2] else Remedy.RESTORE)
     assert judge(ID, gone(50, release=None))[0].affected is Affected.POSSIBLY
+
+
+def test_what_was_not_read_is_not_removed():
+    (verdict,) = judge(ID, alone("rocksdb", unread=True))
+    assert (verdict.remedy, "remove" in verdict.next_action) == (Remedy.OTHER, False)
 
 
 def windowed(shape: Shape, task_incarnation: int = 1) -> TaskCase:

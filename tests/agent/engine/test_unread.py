@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.engine.listing import databases_below
+from agent.engine.listing import LINK, databases_below
 from agent.engine.one_reading import UNCOMPARED, coverage, judge_once
 from agent.engine.pipeline import Pipeline
 from agent.engine.unread import SHOWN, UNUSED_US, how_much, unread, unused, which
@@ -88,7 +88,8 @@ def test_a_link_is_named_and_never_absence(state: Path, place: str) -> None:
     target = state.parent / "elsewhere"
     (state / place).rename(target)
     (state / place).symlink_to(target)
-    assert list(unread(pipeline_of(state).inventory)) == [place]
+    ((named, why),) = unread(pipeline_of(state).inventory).items()
+    assert (named, "symbolic link" in why) == (place, True)
     target.rename(state.parent / "gone")
     assert list(unread(pipeline_of(state).inventory)) == [place]
 
@@ -232,12 +233,12 @@ def test_clock_that_one_reading_cannot_compare(volume, said):
     assert (UNCOMPARED in coverage(Inventory(volume=volume))) is said
 
 
-def test_stores_that_are_links_are_asked_for(tmp_path: Path):
-    """What they lead to is not read, and that is told; a file in their place is no store."""
+def test_stores_that_are_links_are_told(tmp_path: Path):
+    """What they lead to is not read; a file in their place is no store."""
     rocksdb = tmp_path / "app" / "0_0" / "rocksdb"
     rocksdb.mkdir(parents=True)
     (rocksdb / "there").mkdir()
     (rocksdb / "moved").symlink_to("/elsewhere/moved")
     (rocksdb / "file").write_text("x")
-    found, _ = databases_below(KernelDisk(tmp_path), "app/0_0", None)
-    assert [x.store for x in found] == ["moved", "there"]
+    found, unlisted = databases_below(KernelDisk(tmp_path), "app/0_0", None)
+    assert ([x.store for x in found], unlisted) == (["there"], {"app/0_0/rocksdb/moved": LINK})
