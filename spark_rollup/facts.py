@@ -183,19 +183,30 @@ def points(events: DataFrame) -> DataFrame:
 
 
 def sightings(events: DataFrame) -> DataFrame:
-    """Find when each boot of an agent had a process id or a store's IDENTITY before its eyes: `fleet.rows.Sighting`."""
+    """Find when each boot of an agent had a process id or a store's IDENTITY before its eyes: `fleet.rows.Sighting`.
+
+    Summaries repeat the same things: they are taken apart once they are folded.
+    """
     return _query(
         """
-        SELECT $WATCH, thing.what, thing.key, thing.task_id, thing.store,
-            min(observed_at_us) AS from_us, max(observed_at_us) AS to_us
+        SELECT $WATCH, thing.what, thing.key, thing.task_id, thing.store, min(from_us) AS from_us, max(to_us) AS to_us
         FROM (
-            SELECT $WATCH, observed_at_us, explode(concat(
-                array(CAST(struct('process', process_id, NULL, NULL) AS $THING)),
-                IF(kind = 'transition' AND task_id IS NOT NULL,
-                    array(CAST(struct('store', identity, task_id, store) AS $THING)), array()),
-                transform(coalesce(stores, array()),
-                    part -> CAST(struct('store', part.identity, task_id, part.store) AS $THING))
-            )) AS thing FROM {events}
+            SELECT $WATCH, from_us, to_us, explode(concat(
+                array(
+                    CAST(struct('process', process_id, NULL, NULL) AS $THING),
+                    CAST(struct('store', identity, task_id, store) AS $THING)
+                ),
+                transform(coalesce(arrays_zip(identities, names), array()),
+                    part -> CAST(struct('store', part.identities, task_id, part.names) AS $THING))
+            )) AS thing FROM (
+                SELECT $WATCH, process_id, task_id, identity, store, identities, names,
+                    min(observed_at_us) AS from_us, max(observed_at_us) AS to_us
+                FROM (
+                    SELECT $WATCH, observed_at_us, process_id, task_id,
+                        IF(kind = 'transition' AND task_id IS NOT NULL, identity, NULL) AS identity, store,
+                        stores.identity AS identities, stores.store AS names FROM {events}
+                ) GROUP BY $WATCH, process_id, task_id, identity, store, identities, names
+            )
         ) WHERE thing.key IS NOT NULL GROUP BY $WATCH, thing""",
         events=events,
     )
