@@ -101,7 +101,7 @@ def heard(
     missed = list(dict.fromkeys(x for x in open_ids if x not in ids))
     return Heard(
         pod, last.last_us, last.stopped, level.boot_us, level.us, more, max(both - more, 0), missed,
-        max((level.tasks or 0) - seen, 0), level.tasks,
+        max((level.tasks or 0) - seen, 0), level.tasks, open_ids,
     )  # fmt: skip
 
 

@@ -18,6 +18,7 @@ from spark_rollup.fleet.pods import TOO_MANY, known_pod, renewed
 from spark_rollup.fleet.questioned import questioned
 from spark_rollup.fleet.rows import Gap, Mark, Reading, Said
 from spark_rollup.fleet.thin import OfApplication, OfPod
+from spark_rollup.fleet.whereabouts import followed
 
 TIMELINES, COVERAGE, PODS, KNOWN_PODS = "timelines", "coverage", "pods", "known_pods"
 RELEASES, DISABLED, LOCAL, UNSEEN = "releases", "disabled", "local", "gaps"
@@ -107,7 +108,7 @@ def application(
     place: Place, given: OfApplication, said: Sequence[Said], pods: Pods, asked: Question
 ) -> tuple[Application, set[str]]:
     """Reduce what is known of an application to what rules see, and say which of its tasks are in question."""
-    name = place[1]
+    name, said = place[1], followed(said, given, pods, asked.as_of_us)
     last_us = {pod.name: pod.heard.last_us for pod in pods.values() if pod.heard}
     held = list(holds.holders(given.points, given.marks, last_us, renewed(pods)))
     is_named = name is not None and any(name in pod.applications for pod in pods.values())
@@ -117,7 +118,7 @@ def application(
     app = Application(
         *place, asked.as_of_us, asked.since_us, pods, known,
         lives=list(holds.lives(given.events, held, given.marks, last_us)),
-        sightings=given.sightings, said=list(said),
+        sightings=given.sightings, said=said,
         proofs=None if asked.proofs is None else asked.proofs.get(place, []),
     )  # fmt: skip
     of_tasks: Mapping[str, Sequence[Any]] = {
@@ -167,6 +168,7 @@ def tell(
     yield from ((TIMELINES, row) for row in lanes.gaps(app.namespace, left_out))
     yield from ((UNSEEN, {"namespace": app.namespace, **x._asdict()}) for x in left_out)
     where = {"namespace": app.namespace, "application_id": app.name}
+    yield from ((LOCAL, {"namespace": app.namespace, **x._asdict()}) for x in app.local)
     if app.settings is not None:
         yield RELEASES, where | {"release": app.settings.release, "not_given": list(app.settings.not_given)}
         for pod, detector, reason in app.settings.disabled:
@@ -191,9 +193,6 @@ def tell_pods(
         yield KNOWN_PODS, known_pod(where, pod, asked.as_of_us)
         yield from ((TIMELINES, row) for row in lanes.gaps(where, pod.gaps))
         yield from ((UNSEEN, {"namespace": where, **x._asdict()}) for x in pod.gaps)
-        for x in one.said:
-            if x.status == Status.OPEN.value or x.observed_at_us >= asked.since_us:
-                yield LOCAL, {"namespace": where, **x._asdict()}
 
 
 def tables(

@@ -220,3 +220,4 @@ class Heard(NamedTuple):
     missed: Sequence[str]
     missed_tasks: int
     tasks: int | None
+    open_ids: Sequence[str] = ()

@@ -1,0 +1,85 @@
+"""A finding ends with the store that it is about, and goes where that store goes, whatever the new agent remembers."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.spark_rollup.support.fleet import HORIZON_S, Fleet, Pod, at_us
+from tests.spark_rollup.support.plain import events_of, tables
+
+
+def works(pod: Pod, identity: str, task: str = "0_0") -> Pod:
+    """Hold a task with this store from begin to end."""
+    pod.holds(task, pod.begins_s + 5)
+    for at in range(int(pod.begins_s) + 60, int(pod.ends_s), 60):
+        pod.measures(task, at, identity=identity, offset=1000, puts=1000)
+    return pod
+
+
+def fleet_of(*, new: str, moves: bool) -> tuple[Fleet, Pod, Pod]:
+    """Find damage on pod-a, which ends; it is made again, or a pod of another name gets its volume; pod-b is well."""
+    fleet = Fleet("shop")
+    old = works(fleet.pod("pod-a", uid="uid-1", ends_s=300, announces_end=moves), "bad")
+    old.configures(1, "3.9.2", num_standby_replicas=1).finds(
+        "torn-store", "0_0", 100, store="s", identity="bad"
+    )
+    again = fleet.pod("pod-z" if moves else "pod-a", uid="uid-2", boot="boot-2", begins_s=320)
+    works(fleet.pod("pod-b"), "well")
+    return fleet, old, works(again, new, "0_1" if new == "other task" else "0_0")
+
+
+def told(fleet: Fleet) -> tuple[list[str], dict[str, str]]:
+    """Say on which pods it is open, and what holds for each copy of the task."""
+    found = tables(events_of(fleet.lines()), at_us(HORIZON_S))
+    is_open = [x["pod"] for x in found["findings"] if (x["detector"], x["status"]) == ("torn-store", "open")]
+    return is_open, {x["pod"]: x["answer"] for x in found["restarts"] if x["task_id"] == "0_0"}
+
+
+@pytest.mark.parametrize("new", ["new", "other task"])
+def test_what_an_agent_without_memory_no_longer_shows_is_over(new: str) -> None:
+    """The pod was made again with an empty volume, or somebody did the step while agent and process were away."""
+    is_open, answers = told(fleet_of(new=new, moves=False)[0])
+    assert not is_open
+    assert "damaged" not in answers.values()
+
+
+@pytest.mark.parametrize("names_it", [True, False])
+def test_what_is_still_there_stays_open(names_it: bool) -> None:
+    """The same store; or the new agent counts the finding, whatever it shows."""
+    fleet, _, again = fleet_of(new="new" if names_it else "bad", moves=False)
+    if names_it:
+        again.finds("torn-store", "0_0", 400, store="s", identity="bad", opened_at_us=at_us(100))
+        again.loses_findings(400)
+    assert told(fleet) == (["pod-a"], {"pod-a": "damaged", "pod-b": "keep"})
+
+
+def test_a_store_that_moved_is_no_healthy_copy() -> None:
+    """The pod with the other copy was safe to restart beside it."""
+    is_open, answers = told(fleet_of(new="bad", moves=True)[0])
+    assert is_open == ["pod-a", "pod-z"]
+    assert answers == {"pod-a": "damaged", "pod-z": "damaged", "pod-b": "keep"}
+
+
+def test_who_got_the_volume_knows_best() -> None:
+    """The finding of the pod that is gone was open for good."""
+    fleet, _, heir = fleet_of(new="bad", moves=True)
+    for at, status in ((330, "open"), (500, "resolved")):
+        heir.finds("torn-store", "0_0", at, finding_id="torn-store-pod-a-0_0", store="s", identity="bad",
+                   opened_at_us=at_us(100), status=status)  # fmt: skip
+    is_open, answers = told(fleet)
+    assert (is_open, answers["pod-z"], answers["pod-b"]) == ([], "safe", "safe")
+
+
+def test_a_moved_store_that_is_replaced_ends_both() -> None:
+    """Its agent never heard of the finding."""
+    fleet, _, heir = fleet_of(new="new", moves=True)
+    heir.measures("0_0", 330, identity="bad", offset=1000, puts=1000)
+    assert told(fleet)[0] == []
+
+
+def test_two_volumes_with_one_store_are_no_move() -> None:
+    """A copy that the other pod had before is its own."""
+    fleet = fleet_of(new="bad", moves=True)[0]
+    early = fleet.pod("pod-z", uid="uid-0", boot="boot-0", ends_s=200)
+    early.measures("0_0", 150, identity="bad", offset=1000, puts=1000)
+    assert told(fleet)[0] == ["pod-a"]
