@@ -100,13 +100,14 @@ class Story:
         from agent.cli.recorded import Recorded  # it loads what reads from a network
 
         recorded = Recorded(self._source, config)
-        newest: dict[tuple[str, str, str], Told] = {}
+        of_boot: dict[tuple[str, ...], Told] = {}  # its clock may be set: its sequence orders its words
         for line in recorded.lines():
             if line and (b'"finding_id"' in line or not line.endswith(b"}")):  # torn ones may have had it
                 try:
                     told = decode(line)
-                    whose = (_namespace_of(told), str(told.get("pod")), str(told["finding_id"]))
-                    newest[whose] = max(newest.get(whose, told), told, key=_when)
+                    of_pod = _namespace_of(told), str(told.get("pod")), str(told["finding_id"])
+                    key = *of_pod, str(told.get("boot_id"))
+                    of_boot[key] = max(of_boot.get(key, told), told, key=lambda x: _when(x)[::-1])
                 except ContractError as error:
                     self._unread_lines.append(str(error))
                 except KeyError:
@@ -116,6 +117,9 @@ class Story:
             path, why = next(iter(recorded.unread.items()))
             count_of = f"{len(recorded.unread)} of {recorded.segments} segments"
             self._unread.append(f"{count_of} can't be read and were passed over, the first: {path}: {why}")
+        newest: dict[tuple[str, ...], Told] = {}
+        for key, told in of_boot.items():
+            newest[key[:3]] = max(newest.get(key[:3], told), told, key=_when)
         return [_of_an_agent(told) for told in newest.values()]
 
 

@@ -17,16 +17,18 @@ from spark_rollup.fleet.rows import Entry, Heard, Said
 
 
 def last_words(events: Iterable[Event]) -> list[Said]:
-    """Keep the last word about each finding, by time and sequence.
+    """Keep the last word about each finding: of one boot by sequence, as its clock may be set; of several by time.
 
     A repetition is the same word: it was said when the agent said it first.
     """
-    last: dict[str | None, Event] = {}
+    of_boot: dict[tuple[str | None, str], Event] = {}
     for x in events:
         if x.kind == Kind.FINDING.value and not x.routine:
-            known = last.get(x.finding_id)
-            if known is None or (x.observed_at_us, x.sequence) > (known.observed_at_us, known.sequence):
-                last[x.finding_id] = x
+            key = x.finding_id, x.boot_id
+            of_boot[key] = max(of_boot.get(key, x), x, key=lambda x: x.sequence)
+    last: dict[str | None, Event] = {}
+    for (finding_id, _), x in of_boot.items():
+        last[finding_id] = max(last.get(finding_id, x), x, key=lambda x: (x.observed_at_us, x.sequence))
     return [_said(x) for x in last.values()]
 
 
@@ -90,8 +92,7 @@ def heard(
     """
     known = [
         x for x in said
-        if x.severity != Severity.INFO.value
-        and (x.status == Status.OPEN.value or (level.us is not None and x.heard_us >= level.us))
+        if x.severity != Severity.INFO.value and (x.status == Status.OPEN.value or _is_later(x, level))
     ]  # fmt: skip
     ids = {x.finding_id for x in known}
     criticals = {x.finding_id for x in known if x.severity == Severity.CRITICAL.value}
@@ -103,6 +104,12 @@ def heard(
         pod, last.last_us, last.stopped, level.boot_us, level.us, more, max(both - more, 0), missed,
         max((level.tasks or 0) - seen, 0), level.tasks, open_ids,
     )  # fmt: skip
+
+
+def _is_later(x: Said, level: Counts) -> bool:
+    if level.us is None or level.last is None:
+        return False
+    return x.heard_sequence > level.last if x.heard_boot == level.boot_id else x.heard_us >= level.us
 
 
 def _missing(number: int | None, ids: Iterable[str], known: Collection[str]) -> int:

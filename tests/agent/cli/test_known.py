@@ -19,10 +19,10 @@ OVER = replace(DAMAGE, status=Status.RESOLVED, resolved_at_us=3_000)
 INCIDENT_ID = f"i-{'a' * 12}"
 
 
-def say(place: Path, file: str, found: Finding, at_us: int, **origin: str) -> None:
+def say(place: Path, file: str, found: Finding, at_us: int, number: int = 1, **origin: str) -> None:
     """Ship what one agent says of a finding."""
     whose = Origin("uid", "boot", **{"pod": "pod-7", "namespace": "shop", **origin})
-    (place / file).write_text(Encoder(whose).encode(Record(Kind.FINDING, at_us, found.body()), 1) + "\n")
+    (place / file).write_text(Encoder(whose).encode(Record(Kind.FINDING, at_us, found.body()), number) + "\n")
 
 
 @pytest.mark.parametrize("files", [("a", "b"), ("b", "a")])
@@ -33,6 +33,13 @@ def test_what_was_said_last_counts(statewarden: Callable, tmp_path: Path, files:
     assert "the incident is over" in statewarden("plan", INCIDENT_ID, tmp_path).err
     say(tmp_path, f"{files[0]}.jsonl", DAMAGE, 5_000)
     assert statewarden("plan", INCIDENT_ID, tmp_path).code == 0
+
+
+def test_of_one_agent_the_sequence_says_what_was_last(statewarden: Callable, tmp_path: Path) -> None:
+    """Its clock was set back."""
+    say(tmp_path, "a.jsonl", OVER, 4_000, 7)
+    say(tmp_path, "b.jsonl", DAMAGE, 2_000, 8)
+    assert "(confirmed, open)" in statewarden("explain", INCIDENT_ID, "--events", tmp_path).out
 
 
 @pytest.mark.parametrize("origin", [{"pod": "pod-8"}, {"namespace": "test"}, {"cluster": "eu-1"}])

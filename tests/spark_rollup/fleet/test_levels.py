@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from agent.contract.events import Kind
+from spark_rollup.fleet.levels import last_words
 from tests.spark_rollup.support.fleet import Fleet, at_us, story
+from tests.spark_rollup.support.plain import events_of, tables
 
 BUG = "resurrected-checkpoint"
 
@@ -138,3 +140,16 @@ def test_a_repetition_is_of_the_time_of_the_first_word(audited):
     """And is the same finding; when it was heard is known, too."""
     (row,) = audited.rows("local", said_again_by_the_next_boot)
     assert (row["observed_at_us"], row["heard_us"], row["status"]) == (at_us(100), at_us(406), "open")
+
+
+def test_what_opened_again_after_a_clock_was_set_back_is_open():
+    """The sequence of its boot says what was said last; by the times its end would be."""
+    fleet = Fleet("shop")
+    fleet.pod("pod-a").finds(BUG, "0_0", 100).finds(BUG, "0_0", 880, status="resolved").finds(BUG, "0_0", 890)
+    events = [
+        x._replace(observed_at_us=x.observed_at_us - 600_000_000) if x.observed_at_us >= at_us(890) else x
+        for x in events_of(fleet.lines())
+    ]
+    assert [x.status for x in last_words(events)] == ["open"]
+    (row,) = tables(events, at_us(880))["restarts"]
+    assert row["answer"] == "damaged"
