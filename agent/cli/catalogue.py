@@ -25,6 +25,7 @@ from agent.cli.page_text import (
 )
 from agent.config import Config
 from agent.contract.codec import printable
+from agent.contract.exit_codes import Exit
 from agent.contract.names import nearest
 from agent.contract.runbooks import BY_PAGE, NAMES, anchor_of, page_of
 from agent.detectors import BY_ID, DETECTORS
@@ -94,14 +95,18 @@ def explain(chosen: Namespace, config: Config) -> int:
 
 
 def _explain_recorded(chosen: Namespace, config: Config) -> int:
-    """Print an incident: the verdict and its one step first, the evidence where it is asked for."""
+    """Print an incident: the verdict and its one step first, the evidence where it is asked for.
+
+    What could not be read may say that it is over, or what comes first.
+    """
     story = Story(chosen.events, config)
     incident = story.incident(chosen.id)
     about = [] if incident else story.about(chosen.id)
     story.complain_of_unread(chosen.id, nothing=not incident and not about)
+    code = Exit.UNREAD if story.unread else Exit.CLEAR
     if incident is None:
         sys.stdout.write(listing(chosen.id, about))
-        return 0
+        return code
     shown = chosen.evidence or len(incident.findings) == 1
     width = width_of(sys.stdout)
     paint = paints(sys.stdout)
@@ -109,7 +114,7 @@ def _explain_recorded(chosen: Namespace, config: Config) -> int:
     sys.stdout.write(incident_text(incident, paint=paint, width=width, verbose=shown, source=source))
     if not shown:
         sys.stdout.write(f"The {len(incident.findings)} findings behind it: use --evidence.\n")
-    return 0
+    return code
 
 
 def _explain_issue(key: str) -> int:

@@ -26,7 +26,7 @@ _FOUND = {
     Exit.UNREAD: "undecided: a setting is missing, or something could not be read",
 }
 _PRINTS = {Exit.CLEAR: "printed"}
-_READS = {**_PRINTS, Exit.UNREAD: "SOURCE or a directory can't be read"}
+_READS = {**_PRINTS, Exit.UNREAD: "not all of SOURCE or a directory can be read"}
 
 PAGES = {
     "scan": HelpPage(

@@ -121,7 +121,7 @@ def test_spool_and_sink_pass_a_line_of_another_version_on(
 def test_a_story_names_what_was_not_read(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], new: dict[str, Any]
 ) -> None:
-    """One sentence on standard error; with nothing else to report, code 3."""
+    """One sentence on standard error, and code 3."""
     (tmp_path / "a.jsonl").write_text(f"{line(finding(), **new)}\n")
     assert main(["explain", "f1", "--events", str(tmp_path)]) == 3
     said = capsys.readouterr().err
@@ -129,7 +129,7 @@ def test_a_story_names_what_was_not_read(
     assert "1 event not read, the first: " in said
     assert "upgrade statewarden" in said
     (tmp_path / "b.jsonl").write_text(f"{line(finding())}\n")
-    assert main(["explain", "f1", "--events", str(tmp_path)]) == 0
+    assert main(["explain", "f1", "--events", str(tmp_path)]) == 3
     shown = capsys.readouterr()
     assert "upgrade statewarden" in shown.err
     assert shown.out.startswith("INFO     ")

@@ -205,7 +205,7 @@ def test_explain_of_a_finding(statewarden: Callable, tmp_path: Path, packed: boo
 def test_explain_reads_over_what_it_does_not_know(explained: Callable, tmp_path: Path) -> None:
     """Garbage and lines of a later contract are left out; what only they show is not found, and not made up."""
     said = explained(FINDING_ID, f"garbage {FINDING_ID}", event(1), of_major_2(event(9, severity="info")))
-    assert said.code == 0
+    assert said.code == 3
     assert said.out.startswith("WARNING  unrestored-store")
     nothing = explained(FINDING_ID, of_major_2(event(1)))
     assert nothing.code == 3
@@ -283,14 +283,14 @@ def test_explain_of_a_task_lists_its_incidents(explained: Callable) -> None:
 
 
 def test_explain_passes_over_what_is_damaged(statewarden: Callable, tmp_path: Path) -> None:
-    """One half-written and one damaged segment cost a line, not the answer."""
+    """One half-written and one damaged segment cost a line and the exit code, not the answer."""
     (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress(b"x" * 1000)[:-9])
     whole = bytearray(gzip.compress(event(1).encode()))
     whole[20:60] = b"\0" * 40
     (tmp_path / "b.jsonl.gz").write_bytes(whole)
     (tmp_path / "c.jsonl").write_text(event(1))
     said = statewarden("explain", FINDING_ID, "--events", tmp_path)
-    assert said.code == 0
+    assert said.code == 3
     assert said.out.startswith("WARNING  unrestored-store")
     assert "2 of 3 segments can't be read and were passed over, the first: " in said.err
 
