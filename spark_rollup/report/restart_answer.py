@@ -128,10 +128,10 @@ def answer(known: Known, question: Question) -> tuple[list[str], Exit]:
 
 
 def _code(reported: Sequence[PodAnswer], fresh: bool) -> Exit:
-    """What is known to be in the way counts, whatever else is unknown; nothing is known of what is too old."""
+    """What is known to be in the way counts, whatever else is unknown; of what is too old, or nobody, nothing is."""
     words = {word for one in reported for word in one.kinds}
     known = words - {UNKNOWN, *HARMLESS}
-    return code_of(found=fresh and bool(known), unread=not fresh or UNKNOWN in words)
+    return code_of(found=fresh and bool(known), unread=not fresh or not reported or UNKNOWN in words)
 
 
 def _check(asked: Sequence[Row], there: Sequence[Row], question: Question) -> None:

@@ -370,6 +370,7 @@ def test_all_pods_are_one_table():
     assert code is Exit.FOUND
     assert restart_answer.answer(Known(rows, pods[1:]), NOW)[1] is Exit.CLEAR
     assert restart_answer.answer(Known(rows, pods), replace(NOW, pod="pod-z"))[1] is Exit.UNREAD
+    assert restart_answer.answer(Known(rows, pods[2:]), NOW)[1] is Exit.UNREAD, "nobody is left to know"
     doubtful = [pod_of("pod-b", doubt="not heard since 10:00:00")]
     assert restart_answer.answer(Known([], doubtful), NOW)[1] is Exit.UNREAD
     assert restart_answer.answer(Known(rows, [pods[0], *doubtful]), NOW)[1] is Exit.FOUND
