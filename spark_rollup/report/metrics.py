@@ -21,8 +21,10 @@ from agent.contract.incidents import step_of, summary_of
 from agent.contract.wording import named
 from spark_rollup import __version__
 from spark_rollup.errors import UsageError
+from spark_rollup.fleet.restarts import UNDECIDED
 from spark_rollup.report.missed import missed
 from spark_rollup.report.page import PageData
+from spark_rollup.report.page.data import counts_as
 
 FILE = "metrics.prom"
 ROWS_LISTED = 500
@@ -98,8 +100,8 @@ def _by_task(facts: Facts) -> Series:
 
 
 def _incidents(facts: Facts) -> Series:
-    counted = Counter(x.severity.value for x in facts.data.open_incidents())
-    return {(severity.value,): float(counted[severity.value]) for severity in Severity}
+    counted = Counter(map(counts_as, facts.data.open_incidents()))
+    return {(word,): float(counted[word]) for word in (*(x.value for x in Severity), UNDECIDED)}
 
 
 def _incident_info(facts: Facts) -> Series:
@@ -189,7 +191,10 @@ CATALOGUE: tuple[Metric, ...] = (
         label_names="audited_namespace application_id task_id rule severity reported_by",
     ),
     Metric(
-        "statewarden_rollup_incidents", "Open incidents of the fleet.", _incidents, label_names="severity"
+        "statewarden_rollup_incidents",
+        "Open incidents of the fleet, by severity, or undecided.",
+        _incidents,
+        label_names="severity",
     ),
     Metric(
         "statewarden_rollup_incident_info",

@@ -92,6 +92,8 @@ def test_open_incidents_are_listed_with_their_ids() -> None:
         "severity": "critical", "confidence": "confirmed", "reported_by": "fleet", "named_by": "",
     }  # fmt: skip
     assert value("incidents", given, severity="critical") == 1
+    asked = facts(incidents=gather([whole(detector="undecided", severity="warning")]))
+    assert [value("incidents", asked, severity=x) for x in ("warning", "undecided")] == [0, 1]
     assert labels_of("incident_text", given) == [{
         "application_id": "orders", "incident_id": "i-000000000000", "next_step": "Look.",
         "summary": "orders 0_1 on orders-0, orders-1 (missing-standby, confirmed): A copy lacks.",
