@@ -118,9 +118,9 @@ class Story:
             count_of = f"{len(recorded.unread)} of {recorded.segments} segments"
             self._unread.append(f"{count_of} can't be read and were passed over, the first: {path}: {why}")
         newest: dict[tuple[str, ...], Told] = {}
-        for key, told in of_boot.items():
-            newest[key[:3]] = max(newest.get(key[:3], told), told, key=_when)
-        return [_of_an_agent(told) for told in newest.values()]
+        for (*names, _), last in of_boot.items():
+            newest[*names,] = max(newest.get((*names,), last), last, key=_when)
+        return [_of_an_agent(last) for last in newest.values()]
 
 
 @dataclass(frozen=True, slots=True)

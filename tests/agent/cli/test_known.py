@@ -19,10 +19,12 @@ OVER = replace(DAMAGE, status=Status.RESOLVED, resolved_at_us=3_000)
 INCIDENT_ID = f"i-{'a' * 12}"
 
 
-def say(place: Path, file: str, found: Finding, at_us: int, number: int = 1, **origin: str) -> None:
+def say(place: Path, file: str, found: Finding, at_us: int, *, number: str = "1", **origin: str) -> None:
     """Ship what one agent says of a finding."""
     whose = Origin("uid", "boot", **{"pod": "pod-7", "namespace": "shop", **origin})
-    (place / file).write_text(Encoder(whose).encode(Record(Kind.FINDING, at_us, found.body()), number) + "\n")
+    (place / file).write_text(
+        Encoder(whose).encode(Record(Kind.FINDING, at_us, found.body()), int(number)) + "\n"
+    )
 
 
 @pytest.mark.parametrize("files", [("a", "b"), ("b", "a")])
@@ -37,8 +39,8 @@ def test_what_was_said_last_counts(statewarden: Callable, tmp_path: Path, files:
 
 def test_of_one_agent_the_sequence_says_what_was_last(statewarden: Callable, tmp_path: Path) -> None:
     """Its clock was set back."""
-    say(tmp_path, "a.jsonl", OVER, 4_000, 7)
-    say(tmp_path, "b.jsonl", DAMAGE, 2_000, 8)
+    say(tmp_path, "a.jsonl", OVER, 4_000, number="7")
+    say(tmp_path, "b.jsonl", DAMAGE, 2_000, number="8")
     assert "(confirmed, open)" in statewarden("explain", INCIDENT_ID, "--events", tmp_path).out
 
 
