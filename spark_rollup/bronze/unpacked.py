@@ -9,6 +9,7 @@ import zlib
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import BinaryIO
+from urllib.parse import unquote
 
 SEGMENT_NAME = r"-(\d+)-(\d+)(?:-k(\d+))?\.jsonl(\.gz)?$"
 """A segment's name ends with the first and last sequence that it holds; if it was thinned, with how many are left."""
@@ -42,25 +43,36 @@ Checked = Mapping[str, tuple[str, str]]
 """Reason and detail of each file of which something was found: Spark opens none of them but what is cut off."""
 
 
+Boot = tuple[str, str, str, str, int]
+"""Namespace, pod, its uid, boot of its agent, and the highest sequence that is known of it."""
+
+
 def boot_and_last(path: str) -> tuple[str, int] | None:
     """Read which boot of an agent wrote a segment, and the last sequence that it announces; None: no agent's name."""
     found = re.search(r"([^/]+)" + SEGMENT_NAME, path)
     return (found[1], int(found[3])) if found else None
 
 
-def unfinished(files: Iterable[tuple[str, str]], reached: Mapping[str, int]) -> list[str]:
+def unfinished(files: Iterable[tuple[str, str]], heard: Iterable[Boot]) -> dict[str, str]:
     """List the files that keep the end of what an agent said: no hole in its sequences tells of that.
 
-    `files`: path and reason of what is in the quarantine. `reached`: the highest sequence that is known of a boot. What
-    nobody may read now counts whoever wrote it.
+    `files`: path and reason of what is in the quarantine. What nobody may read now counts whoever wrote it. Gives the
+    pod of each, as `namespace/pod`; empty: not known.
     """
-    found = set()
-    for path, reason in files:
+    reached, pods = dict[str, int](), dict[str, set[str]]()
+    for namespace, pod, uid, boot, last in heard:
+        reached[boot] = max(reached.get(boot, 0), last)
+        for name in (boot, uid):
+            pods.setdefault(name, set()).add(f"{namespace}/{pod}")
+    found = {}
+    for path, reason in sorted(files):
         named = boot_and_last(path)
         is_short = named is not None and reached.get(named[0], 0) < named[1]
         if reason == UNREAD or (reason in NOT_WHOLE and is_short):
-            found.add(path)
-    return sorted(found)
+            folder = unquote(path.rpartition("/")[0].rpartition("/")[2])
+            whose = pods.get(named[0] if named else "") or pods.get(folder, set())
+            found[path] = "".join(whose) if len(whose) == 1 else ""
+    return found
 
 
 def is_suspect(path: str, size_bytes: int) -> bool:

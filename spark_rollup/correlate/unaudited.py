@@ -19,7 +19,7 @@ from agent.contract.units import Twin
 from spark_rollup.fleet.application import Application, Rule
 from spark_rollup.fleet.events import MICROS
 from spark_rollup.fleet.meta import Row, RuleMeta
-from spark_rollup.fleet.pods import DROPPED, EARLIER, FAST, LOST, SILENT, STOPPED, TOO_MANY, has_ended
+from spark_rollup.fleet.pods import CUT, DROPPED, EARLIER, FAST, LOST, SILENT, STOPPED, TOO_MANY, has_ended
 from spark_rollup.fleet.rows import Entry, Gap, Heard
 from spark_rollup.fleet.words import entry, finding, whole_seconds
 
@@ -50,6 +50,7 @@ _SENTENCES = {
     SILENT: "the agent said nothing",
     STOPPED: "the agent was stopped",
     TOO_MANY: "some tasks have more readings than one worker can hold; the oldest were not read",
+    CUT: "the file with the end of what its agent said could not be read",
     FAST: "its clock is ahead of all others, or all others fell silent at once; the audit ends where they do",
 }
 
@@ -62,6 +63,7 @@ _ACTIONS = {
     MISSED: "Read on that pod what is open: its page, or `statewarden scan`. Add the missing segments, or wait:"
     " an agent says again what is open at each start and every 6 hours.",
     TOO_MANY: "Run `statewarden-rollup compact --snapshots` once a day: it keeps less of days that are over.",
+    CUT: "Make the file readable, or send it again; then audit again.",
     FAST: "Set the clock of that pod's node (is NTP running there?). If its clock is right, check the other agents.",
 }
 
@@ -85,7 +87,7 @@ def _of_gaps(app: Application, pod: str, cause: str, gaps: list[Gap]) -> Row:
     unwatched_us = sum(max(x.to_us - x.from_us, 0) for x in gaps)
     known = [x.missing for x in gaps if x.missing is not None]
     harmless = cause in (EARLIER, STOPPED)
-    loud = not harmless and (unwatched_us > SHORT_US or cause in (LOST, SILENT, FAST))
+    loud = not harmless and (unwatched_us > SHORT_US or cause in (LOST, SILENT, FAST, CUT))
     seen, there = ("read", "left out") if cause == TOO_MANY else ("watched", "missing")
     lost = f", {sum(known)} events {there}" if known else ""
     counted = (

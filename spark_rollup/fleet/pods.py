@@ -14,6 +14,7 @@ LOST, DROPPED, EARLIER = "lost-events", "dropped-events", "earlier-events-not-in
 SILENT, STOPPED = "silent-agent", "agent-not-running"
 FAST = "clock-ahead"
 TOO_MANY = "too-many-readings"
+CUT = "unread-file"
 
 ROUND_US = 60 * MICROS
 GONE_US = 3 * ROUND_US

@@ -14,7 +14,7 @@ from spark_rollup.fleet.application import Application, Place, Pod, Pods, Rule, 
 from spark_rollup.fleet.beats import LastWord
 from spark_rollup.fleet.judge import judge
 from spark_rollup.fleet.meta import Row
-from spark_rollup.fleet.pods import TOO_MANY, known_pod, renewed
+from spark_rollup.fleet.pods import CUT, TOO_MANY, known_pod, renewed
 from spark_rollup.fleet.questioned import questioned
 from spark_rollup.fleet.rows import Gap, Mark, Reading, Said
 from spark_rollup.fleet.thin import OfApplication, OfPod
@@ -37,6 +37,8 @@ class Question:
     """Clocks that are ahead of all others, by namespace and pod, and how far (microseconds)."""
     proofs: Mapping[Place, list[Row]] | None = None
     """What `verify` found, by namespace and application; None = it was not asked."""
+    cut: Mapping[str, str] = field(default_factory=dict)
+    """Files that keep the end of what an agent said, with its `namespace/pod`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,8 @@ def story(where: tuple[str, str], given: OfPod, asked: Question) -> Story | None
     said = levels.settled(levels.last_words(given.events), level, open_ids)
     last = beats.last_word(given.beats, asked.since_us)
     unseen = gaps.gaps_of(given.beats, given.torn, given.events, asked.as_of_us, asked.ahead.get(where))
+    if "/".join(where) in asked.cut.values():
+        unseen.append(Gap(name, None, None, last.last_us, asked.as_of_us, CUT, None))
     pod = Pod(
         name,
         given.applications,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -60,7 +60,7 @@ class Wide:
     events: DataFrame  # `EVENT_ROW` and routine, one row per id: those that were read
     quarantine: DataFrame  # `QUARANTINE`
     carried: Carried | None = None  # what is kept of other days
-    unfinished: Sequence[str] = ()  # see `unpacked.unfinished`
+    unfinished: Mapping[str, str] = field(default_factory=dict)  # see `unpacked.unfinished`
 
     def last_words(self) -> dict[latest.Pod, latest.Last]:
         """Say what each pod reported last."""
@@ -113,7 +113,7 @@ class Wide:
 
     def stories(self, asked: Question) -> list[Story]:
         """Reduce what is known of pods."""
-        return by_pods(self, partial(_story, asked))
+        return by_pods(self, partial(_story, replace(asked, cut=self.unfinished)))
 
     def told(self, asked: Question) -> Told:
         """Tell all there is to tell."""
@@ -124,17 +124,16 @@ class Wide:
         return self.events.unionByName(self.carried.events) if self.carried else self.events
 
 
-def unfinished_of(wide: Wide) -> list[str]:
-    """List the files of the quarantine that keep the end of what an agent said."""
+def unfinished_of(wide: Wide) -> dict[str, str]:
+    """List the files of the quarantine that keep the end of what an agent said, each with its pod."""
     rows = wide.quarantine.where(F.col("reason").isin(*unpacked.NOT_WHOLE)).select("file", "reason").collect()
     files = [(str(row["file"]), str(row["reason"])) for row in rows]
-    boots = {named[0] for path, _ in files if (named := unpacked.boot_and_last(path))}
-    ends = wide.events.select("boot_id", F.col("sequence").alias("last"))
+    whose = ("namespace", "pod", "pod_uid", "boot_id")
+    ends = wide.events.select(*whose, F.col("sequence").alias("last"))
     if wide.carried:
-        ends = ends.unionByName(wide.carried.heard.select("boot_id", "last"))
-    known = ends.where(F.col("boot_id").isin(*boots)).groupBy("boot_id").agg(F.max("last").alias("last"))
-    reached = {str(row["boot_id"]): int(row["last"]) for row in known.collect()} if boots else {}
-    return unpacked.unfinished(files, reached)
+        ends = ends.unionByName(wide.carried.heard.select(*whose, "last"))
+    heard = ends.groupBy(*whose).agg(F.max("last").alias("last")).collect() if files else []
+    return unpacked.unfinished(files, map(tuple, heard))
 
 
 def _story(asked: Question, where: tuple[str, str], given: OfPod) -> Iterator[Story]:
@@ -185,13 +184,13 @@ def _of_pod(
     work: Callable[[tuple[str, str], OfPod], Iterator[Any]], group: tuple[Any, Iterable[Part]]
 ) -> Iterator[Any]:
     given = OfPod()
-    for field, row in group[1]:
-        if field == "applications":
+    for name, row in group[1]:
+        if name == "applications":
             given.applications.add(row)
-        elif field == "tasks":
+        elif name == "tasks":
             given.tasks = row
         else:
-            getattr(given, field).append(row)
+            getattr(given, name).append(row)
     yield from work(group[0], given)
 
 
@@ -229,9 +228,9 @@ def _told(wide: Wide, asked: Question) -> Told:
 
 def _given(group: tuple[Place, Iterable[Part]]) -> tuple[OfApplication, list[Any]]:
     given, said = OfApplication(), []
-    for field, row in group[1]:
-        if field != SAID:
-            getattr(given, field).append(row)
+    for name, row in group[1]:
+        if name != SAID:
+            getattr(given, name).append(row)
         elif row is not None:
             said.append(row)
     return given, said

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -34,7 +34,7 @@ class Plain:
     quarantine: Sequence[Row] = ()  # `QUARANTINE`
     kept: Sequence[Event] = ()  # those that are kept of other days
     heard: Sequence[Beat] = ()  # what was said on those days, counted
-    unfinished: Sequence[str] = ()  # see `unpacked.unfinished`
+    unfinished: Mapping[str, str] = field(default_factory=dict)  # see `unpacked.unfinished`
 
     def last_words(self) -> dict[latest.Pod, latest.Last]:
         """Say what each pod reported last."""
@@ -81,7 +81,7 @@ class Plain:
             return [x for x in events if x.namespace == namespace and x.application_id in (None, application)]
 
         heard = [x for x in self.heard if x.namespace == namespace]
-        return Plain(own(self.events), self.quarantine, own(self.kept), heard)
+        return replace(self, events=own(self.events), kept=own(self.kept), heard=heard)
 
     def tasks(self) -> set[tuple[str, str, str, str]]:
         """List namespace, application, task and pod of all that is known of tasks."""
@@ -93,7 +93,7 @@ class Plain:
 
     def stories(self, asked: Question) -> list[Story]:
         """Reduce what is known of pods."""
-        pods = thin.of_pods(self.events, self.kept, self.heard)
+        pods, asked = thin.of_pods(self.events, self.kept, self.heard), replace(asked, cut=self.unfinished)
         return [one for where, given in pods.items() if (one := reduce.story(where, given, asked))]
 
     def told(self, asked: Question) -> Told:
@@ -116,15 +116,14 @@ def collected(loaded: Loaded) -> Plain:
     events = [Event(*row[: len(Event._fields)]) for row in told]
     quarantine, kept, heard = [*frames, [], []][:3]
     beats = [Beat(*row) for row in heard]
-    reached: dict[str, int] = defaultdict(int)
-    for boot, last in [*((x.boot_id, x.sequence) for x in events), *((x.boot_id, x.last) for x in beats)]:
-        reached[boot] = max(reached[boot], last)
+    said = {(x.namespace, x.pod, x.pod_uid, x.boot_id, x.sequence) for x in events}
+    said |= {(x.namespace, x.pod, x.pod_uid, x.boot_id, x.last) for x in beats}
     return Plain(
         events,
         [row.asDict(recursive=True) for row in quarantine],
         [Event(*row) for row in kept],
         beats,
-        unfinished(((str(row["file"]), str(row["reason"])) for row in quarantine), reached),
+        unfinished(((str(row["file"]), str(row["reason"])) for row in quarantine), said),
     )
 
 

@@ -54,7 +54,7 @@ class Known:
     as_of_us: int = 0  # the audit's time, microseconds since the epoch
     verified: bool = True  # whether the rows take what `verify` found into account; if not, a line says so
     unread: Mapping[str, int] = field(default_factory=dict)  # see `unread.in_words`
-    unfinished: Sequence[str] = ()  # the same
+    unfinished: Mapping[str, str] = field(default_factory=dict)  # see `unpacked.unfinished`
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,13 +116,14 @@ def answer(known: Known, question: Question) -> tuple[list[str], Exit]:
     if not known.verified:
         lines.append(UNVERIFIED)
     named = len({pod["namespace"] for pod in here}) > 1
+    # lines of another version name their pod; of some files nobody knows whose last words they keep
+    files = [path for path, pod in known.unfinished.items() if not pod or tuple(pod.rsplit("/", 1)) in keys]
     if question.pod is not None:
         lines += _one_pod(reported[0], named, fresh)
-        # lines of another version name their pod; of a file nobody knows whose last words it keeps
-        left, code = unread.in_words({}, files=known.unfinished), _code(reported, fresh)
+        left, code = unread.in_words({}, files=files), _code(reported, fresh)
     else:
         lines += _all_pods(reported, named, fresh)
-        left = unread.in_words(known.unread, question.namespace, known.unfinished)
+        left = unread.in_words(known.unread, question.namespace, files)
         code = _code([one for one in reported if not one.is_gone], fresh)
     return ([*lines, left], code or Exit.UNREAD) if left else (lines, code)
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping
 
 from agent.contract.wording import named
 
 
-def in_words(lines: Mapping[str, int], namespace: str | None = None, files: Sequence[str] = ()) -> str:
+def in_words(lines: Mapping[str, int], namespace: str | None = None, files: Collection[str] = ()) -> str:
     """Say as part of a verdict how many lines wait for an upgrade, and which files to send again; empty: none.
 
     `lines`: their number by `namespace/pod`; empty = no pod was named. `namespace`: None = all; may have its cluster.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -65,7 +65,7 @@ class Tables:
     asked: Question
     not_asked: Collection[str] = ()
     expected: Expected | None = None
-    unfinished: Sequence[str] = ()  # see `unpacked.unfinished`
+    unfinished: Mapping[str, str] = field(default_factory=dict)  # see `unpacked.unfinished`
 
     @property
     def titles(self) -> Mapping[str, str]:

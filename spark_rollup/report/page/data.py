@@ -49,7 +49,7 @@ class PageData:
     """`schemas.TIMELINE` rows of the tasks that have findings, and of pods as a whole."""
     quarantine: Mapping[str, int] = field(default_factory=dict)  # number of unusable lines by reason
     unread: Mapping[str, int] = field(default_factory=dict)  # lines of another major version by namespace/pod
-    unfinished: Sequence[str] = ()  # files that keep the end of what an agent said
+    unfinished: Mapping[str, str] = field(default_factory=dict)  # see `unpacked.unfinished`
     releases: Sequence[Row] = ()  # namespace, application_id and not_given of every application
     disabled: Sequence[Row] = ()
     """namespace, application_id, pod, detector and reason of detectors that agents have disabled."""

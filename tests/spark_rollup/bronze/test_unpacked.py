@@ -119,8 +119,14 @@ def test_only_what_nothing_later_follows_is_unfinished():
         ("u/boot-20-29.jsonl.gz", "not-json"),
         ("u/all.jsonl", UNREAD),
     ]
-    found = unfinished([*of_agents, *of_others], {"boot": 12})
-    assert found == ["u/all.jsonl", "u/boot-10-19.jsonl.gz", "u/new-1-3-k2.jsonl"]
+    heard = [("shop", "a", "u1", "boot", 12), ("shop", "b", "u", "other", 3)]
+    found = unfinished([*of_agents, *of_others], heard)
+    assert found == {
+        "u/all.jsonl": "shop/b",
+        "u/boot-10-19.jsonl.gz": "shop/a",
+        "u/new-1-3-k2.jsonl": "shop/b",
+    }
+    assert unfinished(of_others, [*heard, ("shop", "c", "u", "third", 1)]) == {"u/all.jsonl": ""}
 
 
 def test_what_may_not_be_listed_or_leads_nowhere_is_told(tmp_path, monkeypatch):

@@ -8,6 +8,8 @@ import pytest
 
 from agent.contract.audited import gather
 from spark_rollup.fleet.meta import Row
+from spark_rollup.fleet.reduce import Question
+from spark_rollup.judging.plain import Plain
 from spark_rollup.report.restart_answer import with_steps
 from tests.spark_rollup.correlate.test_diverged_replica import stands
 from tests.spark_rollup.support.fleet import HORIZON_S, Fleet, at_us
@@ -79,3 +81,19 @@ def test_who_holds_what_should_have_been_wiped_is_not_safe() -> None:
     told = {x["pod"]: x for x in found["restarts"]}
     assert told[POOR]["answer"] == "damaged"
     assert (told[FULL]["answer"], told[FULL]["doubt"]) == ("unknown", "open: stale-eos-state")
+
+
+def test_the_unread_end_of_what_an_agent_said_is_in_doubt_on_its_pod_only() -> None:
+    """Who has no other copy than that pod's is in doubt, too."""
+    fleet = Fleet("shop")
+    pods = [fleet.pod(name) for name in (POOR, FULL, WELL)]
+    pods[0].configures(1, "3.9.2", num_standby_replicas=1)
+    for pod, task in zip((*pods, pods[2], pods[1]), ("0_0", "0_0", "0_1", "0_2", "0_2"), strict=True):
+        pod.holds(task, 5).measures(task, HORIZON_S - 100, offset=1000, puts=1000)
+    events = [x for x in events_of(fleet.lines()) if x.phase != "stopping"]
+    found = Plain(events, unfinished={"/u/b-1-99.jsonl": "shop/pod-a"}).told(Question(at_us(HORIZON_S)))
+    told = {(x["task_id"], x["pod"]): x["answer"] for x in found.of("restarts")}
+    assert told == {
+        ("0_0", POOR): "unknown", ("0_0", FULL): "unknown", ("0_1", WELL): "restore",
+        ("0_2", WELL): "safe", ("0_2", FULL): "safe",
+    }  # fmt: skip

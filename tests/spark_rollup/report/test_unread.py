@@ -30,7 +30,7 @@ def test_pods_that_cannot_be_read_are_no_all_clear():
 
 def test_a_file_that_ends_too_early_is_no_all_clear_of_any_namespace():
     """Its name says no namespace; many are a number."""
-    files = [f"/in/u/boot-1-{number}.jsonl.gz" for number in range(9)]
+    files = {f"/in/u/boot-1-{number}.jsonl.gz": "" for number in range(9)}
     known = Known([], [pod_of("pod-a")], unread={"shop/pod-b": 1}, unfinished=files)
     lines, code = restart_answer.answer(known, NOW)
     assert code is Exit.UNREAD
@@ -44,10 +44,13 @@ def test_a_file_that_ends_too_early_is_no_all_clear_of_any_namespace():
 def test_a_file_that_ends_too_early_is_no_all_clear_of_one_pod():
     """It may be the file in which that pod's agent says what is wrong; what is in the way goes before it."""
     pods, asked = [pod_of("pod-a")], replace(NOW, pod="pod-a")
-    known = Known([], pods, unread={"shop/pod-b": 1}, unfinished=["/in/u/boot-1-9.jsonl.gz"])
+    known = Known([], pods, unread={"shop/pod-b": 1}, unfinished={"/in/u/boot-1-9.jsonl.gz": ""})
     lines, code = restart_answer.answer(known, asked)
     assert code is Exit.UNREAD
     assert lines[-1] == "u/boot-1-9.jsonl.gz could not be read to the end: make readable, or send again"
     kept = replace(known, restarts=[given("pod-a", "0_0", "keep")])
     assert restart_answer.answer(kept, asked)[1] is Exit.FOUND
-    assert restart_answer.answer(replace(known, unfinished=[]), asked)[1] is Exit.CLEAR
+    assert restart_answer.answer(replace(known, unfinished={}), asked)[1] is Exit.CLEAR
+    for whose, expected in (("shop/pod-a", Exit.UNREAD), ("shop/pod-b", Exit.CLEAR)):
+        of_pod = replace(known, unfinished={"/in/u/boot-1-9.jsonl.gz": whose})
+        assert restart_answer.answer(of_pod, asked)[1] is expected
