@@ -33,6 +33,7 @@ def followed(said: Sequence[Said], given: OfApplication, pods: Pods, as_of_us: i
         if x.what == STORE:
             shown[x.task_id or "", x.pod].append(x)
     named = _named(given)
+    at_work = {pod for (_, pod), at_us in named.items() if at_us >= began.get(pod, at_us + 1)}
 
     def one(x: Said) -> Iterator[Said]:
         copy, pod = (x.task_id or "", x.pod), pods.get(x.pod)
@@ -40,7 +41,9 @@ def followed(said: Sequence[Said], given: OfApplication, pods: Pods, as_of_us: i
         if x.status != Status.OPEN.value or x.severity == Severity.INFO.value or not x.task_id or pod is None:
             yield x
         elif x.heard_us < since_us and not (pod.heard and x.finding_id in pod.heard.open_ids):
-            gone = named.get(copy, 0) < since_us or _is_replaced(x, shown[copy], since_us)
+            # of an agent that names no task at all it is not known that it looks at the same directory
+            is_named = named.get(copy, 0) >= since_us or x.pod not in at_work
+            gone = not is_named or _is_replaced(x, shown[copy], since_us)
             yield _over(x, since_us) if gone else x
         elif pod.heard and (has_ended(pod.heard, as_of_us) or is_silent(pod, as_of_us)):
             yield from _moved(x, shown, pod.heard.last_us, told)

@@ -43,6 +43,13 @@ def test_what_an_agent_without_memory_no_longer_shows_is_over(new: str) -> None:
     assert "damaged" not in answers.values()
 
 
+def test_an_agent_that_sees_no_task_ends_nothing() -> None:
+    """It may look at another directory."""
+    fleet, _, again = fleet_of(new="new", moves=False)
+    again.records.clear()
+    assert told(fleet)[0] == ["pod-a"]
+
+
 @pytest.mark.parametrize("names_it", [True, False])
 def test_what_is_still_there_stays_open(names_it: bool) -> None:
     """The same store; or the new agent counts the finding, whatever it shows."""
