@@ -61,6 +61,7 @@ class Wide:
     quarantine: DataFrame  # `QUARANTINE`
     carried: Carried | None = None  # what is kept of other days
     unfinished: Mapping[str, str] = field(default_factory=dict)  # see `unpacked.unfinished`
+    application: str | None = None  # the only one that is asked about; None = all are
 
     def last_words(self) -> dict[latest.Pod, latest.Last]:
         """Say what each pod reported last."""
@@ -96,10 +97,9 @@ class Wide:
         return self._where(F.col("observed_at_us") <= as_of_us, F.col("first_us") <= as_of_us)
 
     def about(self, namespace: str, application: str) -> Wide:
-        """Leave out other applications."""
-        own = F.col("application_id").isNull() | (F.col("application_id") == application)
+        """Leave out other namespaces, and what is about other applications: that their agents spoke counts."""
         there = F.col("namespace") == namespace
-        return self._where(there & own, there)
+        return replace(self._where(there, there), application=application)
 
     def _where(self, events: Column, heard: Column) -> Wide:
         carried = self.carried and Carried(self.carried.events.where(events), self.carried.heard.where(heard))
@@ -210,7 +210,9 @@ def _told(wide: Wide, asked: Question) -> Told:
     said = reduce.said_of(stories)
     known: list[tuple[Place, Part]] = [(place, (SAID, x)) for place, own in said.items() for x in own]
     known += [(place, (SAID, None)) for place in {*reduce.places(common.value.pods), *(asked.proofs or ())}]
-    thin = Thin(wide.all_events())
+    name = F.col("application_id")
+    is_asked = name.isNull() | (name == wide.application) if wide.application else F.lit(True)
+    thin = Thin(wide.all_events().where(is_asked))
 
     def grouped(frames: Mapping[str, DataFrame]) -> RDD[tuple[Place, Iterable[Part]]]:
         parts = [frame.rdd.map(partial(_part, OF_APPLICATION, field)) for field, frame in frames.items()]

@@ -35,6 +35,7 @@ class Plain:
     kept: Sequence[Event] = ()  # those that are kept of other days
     heard: Sequence[Beat] = ()  # what was said on those days, counted
     unfinished: Mapping[str, str] = field(default_factory=dict)  # see `unpacked.unfinished`
+    application: str | None = None  # the only one that is asked about; None = all are
 
     def last_words(self) -> dict[latest.Pod, latest.Last]:
         """Say what each pod reported last."""
@@ -75,13 +76,10 @@ class Plain:
         )
 
     def about(self, namespace: str, application: str) -> Plain:
-        """Leave out other applications."""
-
-        def own(events: Sequence[Event]) -> list[Event]:
-            return [x for x in events if x.namespace == namespace and x.application_id in (None, application)]
-
+        """Leave out other namespaces, and what is about other applications: that their agents spoke counts."""
+        events, kept = ([x for x in rows if x.namespace == namespace] for rows in (self.events, self.kept))
         heard = [x for x in self.heard if x.namespace == namespace]
-        return replace(self, events=own(self.events), kept=own(self.kept), heard=heard)
+        return replace(self, events=events, kept=kept, heard=heard, application=application)
 
     def tasks(self) -> set[tuple[str, str, str, str]]:
         """List namespace, application, task and pod of all that is known of tasks."""
@@ -98,7 +96,9 @@ class Plain:
 
     def told(self, asked: Question) -> Told:
         """Tell all there is to tell."""
-        applications = thin.of_applications([*self.events, *self.kept])
+        there = (None, self.application)
+        own = [x for x in (*self.events, *self.kept) if not self.application or x.application_id in there]
+        applications = thin.of_applications(own)
         return Told(reduce.tables(self.stories(asked), applications, asked))
 
 
