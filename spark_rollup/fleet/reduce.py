@@ -112,7 +112,7 @@ def application(
     place: Place, given: OfApplication, said: Sequence[Said], pods: Pods, asked: Question
 ) -> tuple[Application, set[str]]:
     """Reduce what is known of an application to what rules see, and say which of its tasks are in question."""
-    name, said = place[1], followed(said, given, pods, asked.as_of_us)
+    name, said = place[1], followed(said, given, pods, asked.as_of_us, asked.rules)
     last_us = {pod.name: pod.heard.last_us for pod in pods.values() if pod.heard}
     held = list(holds.holders(given.points, given.marks, last_us, renewed(pods)))
     is_named = name is not None and any(name in pod.applications for pod in pods.values())

@@ -7,10 +7,10 @@ nothing of it, and so does the one on another pod: then what they show decides.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from agent.contract.events import Severity, Status
-from spark_rollup.fleet.application import SKEW_US, Pods
+from spark_rollup.fleet.application import SKEW_US, Pods, Rule
 from spark_rollup.fleet.clones import STORE
 from spark_rollup.fleet.pods import GONE_US, has_ended, is_silent, renewed
 from spark_rollup.fleet.rows import Said, Sighting
@@ -20,14 +20,18 @@ Copy = tuple[str, str]
 """Task and pod."""
 
 
-def followed(said: Sequence[Said], given: OfApplication, pods: Pods, as_of_us: int) -> list[Said]:
-    """Close what was replaced since, and say what moved to another pod of that pod, too.
+def followed(
+    said: Sequence[Said], given: OfApplication, pods: Pods, as_of_us: int, rules: Iterable[Rule]
+) -> list[Said]:
+    """Close what was replaced since, and say what moved to another pod of that pod.
 
-    Without sightings, as where only the tasks in question are wanted, all stays.
+    What a rule asks about is said of both: it looks at what the first one did. Without sightings, as where only the
+    tasks in question are wanted, all stays.
     """
     if not given.sightings:
         return list(said)
     began, told = renewed(pods), {(x.finding_id, x.pod) for x in said}
+    asks = {detector for rule in rules for detector in rule.meta.asks}
     shown: dict[Copy, list[Sighting]] = defaultdict(list)
     for x in given.sightings:
         if x.what == STORE:
@@ -46,7 +50,8 @@ def followed(said: Sequence[Said], given: OfApplication, pods: Pods, as_of_us: i
             gone = not is_named or _is_replaced(x, shown[copy], since_us)
             yield _over(x, since_us) if gone else x
         elif pod.heard and (has_ended(pod.heard, as_of_us) or is_silent(pod, as_of_us)):
-            yield from _moved(x, shown, pod.heard.last_us, told)
+            for moved in _moved(x, shown, pod.heard.last_us, told):
+                yield from (x, moved) if moved.pod != x.pod and x.detector in asks else (moved,)
         else:
             yield x
 
@@ -100,5 +105,4 @@ def _moved(
     if _is_replaced(x, shown[x.task_id or "", heir], until_us):
         yield _over(x, until_us)
         return
-    yield x
     yield x._replace(pod=heir)
