@@ -7,7 +7,7 @@ nothing of it, and so does the one on another pod: then what they show decides.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from agent.contract.events import Severity, Status
 from spark_rollup.fleet.application import SKEW_US, Pods, Rule
@@ -18,6 +18,9 @@ from spark_rollup.fleet.thin import OfApplication
 
 Copy = tuple[str, str]
 """Task and pod."""
+
+Store = tuple[str, str]
+"""Task and IDENTITY."""
 
 
 def followed(
@@ -32,28 +35,35 @@ def followed(
         return list(said)
     began, told = renewed(pods), {(x.finding_id, x.pod) for x in said}
     asks = {detector for rule in rules for detector in rule.meta.asks}
-    shown: dict[Copy, list[Sighting]] = defaultdict(list)
+    shown, stores = defaultdict[Copy, list[Sighting]](list), defaultdict[Store, list[Sighting]](list)
     for x in given.sightings:
-        if x.what == STORE:
-            shown[x.task_id or "", x.pod].append(x)
+        if x.what == STORE and x.task_id is not None:
+            shown[x.task_id, x.pod].append(x)
+            stores[x.task_id, x.key].append(x)
     named = _named(given)
     at_work = {pod for (_, pod), at_us in named.items() if at_us >= began.get(pod, at_us + 1)}
 
-    def one(x: Said) -> Iterator[Said]:
-        copy, pod = (x.task_id or "", x.pod), pods.get(x.pod)
-        since_us = began.get(x.pod, 0)
-        if x.status != Status.OPEN.value or x.severity == Severity.INFO.value or not x.task_id or pod is None:
-            yield x
-        elif x.heard_us < since_us and not (pod.heard and x.finding_id in pod.heard.open_ids):
+    def one(x: Said) -> Iterable[Said]:
+        task, pod, since_us = x.task_id, pods.get(x.pod), began.get(x.pod, 0)
+        is_urgent = x.status == Status.OPEN.value and x.severity != Severity.INFO.value
+        if not is_urgent or task is None or pod is None or pod.heard is None:
+            return [x]
+        if x.heard_us < since_us and x.finding_id not in pod.heard.open_ids:
             # of an agent that names no task at all it is not known that it looks at the same directory
-            is_named = named.get(copy, 0) >= since_us or x.pod not in at_work
-            gone = not is_named or _is_replaced(x, shown[copy], since_us)
-            yield _over(x, since_us) if gone else x
-        elif pod.heard and (has_ended(pod.heard, as_of_us) or is_silent(pod, as_of_us)):
-            for moved in _moved(x, shown, pod.heard.last_us, told):
-                yield from (x, moved) if moved.pod != x.pod and x.detector in asks else (moved,)
-        else:
-            yield x
+            is_named = named.get((task, x.pod), 0) >= since_us or x.pod not in at_work
+            gone = not is_named or _is_replaced(x, shown[task, x.pod], since_us)
+            return [_over(x, since_us) if gone else x]
+        there = _heir(x, stores[task, x.identity or ""], pod.heard.last_us)
+        if there is None:
+            return [x]
+        heir, last_us = there
+        if not (has_ended(pod.heard, as_of_us) or is_silent(pod, as_of_us)):
+            return [x, x._replace(pod=heir)]
+        if (x.finding_id, heir) in told:
+            return []
+        if _is_replaced(x, shown[task, heir], last_us + GONE_US):
+            return [_over(x, last_us + GONE_US)]
+        return [*([x] if x.detector in asks else []), x._replace(pod=heir)]
 
     return [y for x in said for y in one(x)]
 
@@ -79,30 +89,18 @@ def _over(x: Said, at_us: int) -> Said:
     return x._replace(status=Status.RESOLVED.value, resolved_at_us=at_us, observed_at_us=at_us)
 
 
-def _moved(
-    x: Said, shown: Mapping[Copy, Sequence[Sighting]], last_us: int, told: set[tuple[str, str]]
-) -> Iterator[Said]:
-    """Follow a store to the pod that shows it since the last word of its own; there its agent knows best, if it does.
+def _heir(x: Said, seen: Iterable[Sighting], last_us: int) -> tuple[str, int] | None:
+    """Find the pod that shows a store since the last word of its own, and until when; None = none does.
 
     Two pods that show it at one time have copies.
     """
     heirs: dict[str, list[Sighting]] = defaultdict(list)
-    for (task, pod), own in shown.items():
-        if task == x.task_id and pod != x.pod:
-            heirs[pod] += [y for y in own if y.key == x.identity]
-    since = {
-        pod: max(y.to_us for y in own)
+    for y in seen:
+        if y.pod != x.pod:
+            heirs[y.pod].append(y)
+    until = [
+        (max(y.to_us for y in own), pod)
         for pod, own in heirs.items()
-        if own and min(y.from_us for y in own) > last_us - SKEW_US
-    }
-    if not since:
-        yield x
-        return
-    heir = max(since, key=lambda pod: (since[pod], pod))
-    if (x.finding_id, heir) in told:
-        return
-    until_us = since[heir] + GONE_US
-    if _is_replaced(x, shown[x.task_id or "", heir], until_us):
-        yield _over(x, until_us)
-        return
-    yield x._replace(pod=heir)
+        if min(y.from_us for y in own) > last_us - SKEW_US
+    ]
+    return max(until)[::-1] if until else None
