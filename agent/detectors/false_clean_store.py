@@ -22,8 +22,8 @@ from functools import cached_property
 from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.contract.units import UNCOMMITTED_RESULTS, Twin
 from agent.inventory.disk import LockState
-from agent.inventory.model import Session, Store
-from agent.inventory.sessions import stored_offset, uncovered_puts, wrote_offset
+from agent.inventory.model import CLOSES_WITHIN_US, Session, Store
+from agent.inventory.sessions import opened_puts, stored_offset, took_offset, uncovered_puts, wrote_offset
 from agent.judging.base import DetectorMeta, Evidence, Fact, Mechanism, Remedy, TaskCase, Truth
 from agent.judging.reopening import DEAD_US, may_be_wiped_soon, reopenings
 from agent.judging.rule import Docket, Loudness, NamedStoreStory, Proof, Rule, derived, detector, first_of
@@ -68,6 +68,11 @@ class Closed(NamedStoreStory):
         return 0 if self.before is None else self.before.puts_at_release - self.before.puts_at_open
 
     @property
+    def took_offset(self) -> bool:
+        """Whether an offset may have come with its data; of a session that no agent saw the files show it."""
+        return took_offset(self.store) if self.before is None else self.before.took_offset
+
+    @property
     def was_active(self) -> bool:
         """Whether it was an active task: configured so, or a standby would have stored an offset at a commit."""
         case, before = self.case, self.before
@@ -81,7 +86,18 @@ class Closed(NamedStoreStory):
     @property
     def concerns_an_active(self) -> bool:
         """Whether it was an active task for sure, of a release that has the bug."""
-        return self.was_active and self.affected is Affected.YES
+        return self.was_active and self.affected is Affected.YES and not self.is_alone
+
+    @cached_property
+    def is_alone(self) -> bool:
+        """Whether it may have no changelog: the order is unknown, and another store's offset came behind its data."""
+        stores = self.task.stores.values()
+        if (one := self.before) is None:
+            behind = [x for x in stores if uncovered_puts(x) == 0 and x.puts > opened_puts(x)]
+            return uncovered_puts(self.store) is None and bool(behind)
+        closes = [y for x in stores for y in x.sessions if y.uncovered_puts == 0 and y.released_us]
+        near = [y for y in closes if abs((y.released_us or 0) - (one.released_us or 0)) <= CLOSES_WITHIN_US]
+        return one.uncovered_puts is None and any(y.puts_at_release > y.puts_at_open for y in near)
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -181,6 +197,7 @@ _OF_THE_CLOSE: Mapping[str, Callable[[Closed], bool]] = {
         x.before is not None and bool(x.before.closed and x.before.closed_with_offset)
     ),
     "a store without a changelog": lambda x: x.before is not None and x.before.closed_with_offset is None,
+    "it got no offset: its restoration did not end, or it has no changelog": lambda x: not x.took_offset,
     "nothing was flushed before the close": lambda x: (
         x.before is not None and x.before.puts_at_release <= x.before.puts_at_open
     ),
@@ -245,7 +262,7 @@ TRUSTED = Rule[Trusted](
     proofs=(_moved_by_less,),
     loudness=lambda x, proof: (
         Loudness(Severity.CRITICAL, Confidence.CONFIRMED if proof.certain else Confidence.SUSPECTED)
-        if proof is not None
+        if proof is not None and not x.is_alone
         else Loudness(
             # what was critical at rest is no less after the start that trusted it
             Severity.CRITICAL if x.is_put_back and x.concerns_an_active else Severity.WARNING,

@@ -234,6 +234,28 @@ def wrote_offset(store: Store) -> bool | None:
     return True
 
 
+def took_offset(store: Store) -> bool:
+    """Return whether an offset came, or may have come, with what was flushed to a store (4.3+) since its opening.
+
+    If each one that it holds is older, it has no changelog (any more), or its restoration did not end.
+
+    Source:
+        DefaultStateUpdater.maybeCompleteRestoration (4.3.0 to 4.4.0) commits all stores before their task processes
+        anything; ProcessorStateManager.commit gives no offset to a store without a changelog.
+    """
+    held = [x for x in store.databases.values() if x.offsets is not None and x.offsets.offsets]
+    is_flushed = any(x.puts > x.opened_puts for x in store.databases.values())
+    return not (held and is_flushed) or any(_may_have_newer_offset(x) for x in held)
+
+
+def _may_have_newer_offset(database: Database) -> bool:
+    facts, opened = database.offsets, database.opened_sequence
+    if facts is None or opened is None:
+        return True
+    in_older_file = 0 < facts.offset_file < (database.manifest or 0)
+    return not (in_older_file or 0 < facts.newest_sequence <= opened)
+
+
 def stored_offset(store: Store) -> int | None:
     """Changelog offset that the store itself holds (4.3+); None if it holds none."""
     held = [o for x in store.databases.values() if x.offsets for _, o, _ in x.offsets.offsets if o >= 0]
@@ -328,6 +350,7 @@ def close_sessions(task: Task, reading: Observation) -> list[Store]:
                     session.stored_offset = stored_offset(store)
             session.uncovered_puts = uncovered_puts(store)
             session.covering_offset = stored_offset(store)
+            session.took_offset = took_offset(store)
             session.exact = is_exact(store)
             session.kept_offsets, session.transactional = store.keeps_offsets, store.transactional
             settle_close(task, store, session)

@@ -208,6 +208,7 @@ class Session:
     # 4.3+: puts that its end left on disk behind the newest stored offset; None = order unknown
     uncovered_puts: int | None = None
     covering_offset: int | None = None  # 4.3+: that offset
+    took_offset: bool = True  # 4.3+: one came, or may have come, with what was flushed in it
     # upper bound of live entries when the reading found it open; None = not known
     entries_at_open: int | None = None
     counted_at_open: int = 0  # flushed when these were counted

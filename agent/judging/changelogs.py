@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from agent.inventory.model import Application, Store, Task
+from agent.inventory.sessions import took_offset
 from agent.judging.base import DetectorMeta, Remedy, TaskCase, Verdict
 
 
@@ -29,11 +30,16 @@ def with_caution(case: TaskCase, meta: DetectorMeta, verdict: Verdict) -> Verdic
     if remedy not in (Remedy.RESTORE, Remedy.CHECK_FIRST) or case.task.is_global:
         return verdict
     stores = case.task.stores.values()
+    took = any(took_offset(x) for x in stores)  # a commit passes over a store whose logging was switched off
     lost = sorted(
         x.name
         for x in stores
         if x.puts > 0
-        and not (has_changelog(case.application, case.task, x.name) and case.names_changelog_of(x.name))
+        and not (
+            has_changelog(case.application, case.task, x.name)
+            and case.names_changelog_of(x.name)
+            and (took_offset(x) or not took)
+        )
     )
     if not lost:
         return verdict

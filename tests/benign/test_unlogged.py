@@ -95,7 +95,7 @@ def test_crash_in_its_first_life(release):
 
 
 @pytest.mark.twin_of("skipped-eos-wipe", "a store without a changelog")
-@pytest.mark.parametrize("release", [x for x in ALL if "2.6.0" <= x < "4.3.0"])
+@pytest.mark.parametrize("release", [x for x in ALL if x >= "2.6.0"])
 def test_logging_is_switched_off(release):
     """A deploy takes a store's changelog away: what an older checkpoint says of it holds no longer."""
     run = scenario(release, EOS, stores={"s": TIMESTAMPED, "u": TIMESTAMPED})

@@ -26,6 +26,7 @@ OPEN = "silent: killed open"
 MOMENT = "silent: let go less than a minute ago"
 BRIEF = "silent: held too briefly to tell how it ended"
 WITH_OFFSET = "silent: closed with its offset"
+NO_OFFSET = "silent: it got no offset: its restoration did not end, or it has no changelog"
 
 
 def clean(release: str = "4.3.1", guarantee: str = EOS, standbys: int | None = 0, **more: Any) -> Scenario:
@@ -36,12 +37,13 @@ def clean(release: str = "4.3.1", guarantee: str = EOS, standbys: int | None = 0
 
 def dirty(*told: Any, puts: int = 5000, **more: Any) -> Scenario:
     """The same; then uncommitted puts, a dirty close, and a kill before the wipe."""
-    return play(clean(*told, **more), f"start, 3 s, opens, 1 s, puts {puts}, closes_dirty, crash, 5 s")
+    return play(clean(*told, **more), f"{REOPENED}, {RESTORED}, 1 s, puts {puts}, closes_dirty, crash, 5 s")
 
 
 BRIEFLY = "start, opens, puts 100, commits 99, puts 100, closes_dirty"
 SEGMENT = {"stores": {"s": WINDOWED}}
 REOPENED = "start, 3 s, opens"
+RESTORED = "commits 1999"  # the end of a restoration stores its offset
 STOPPED = f"{REOPENED}, 12 s, puts 100, stops 2099, 3 s"
 FLUSHED = f"{REOPENED}, puts 100, commits 2099, 1 s, flushes, puts 100, 30 s, flushes, puts 100"
 PUT_BACK = "start, startup_pass 1999, 3 s, opens, 30 s"
@@ -114,7 +116,8 @@ def seen(script: str, seconds: float = 60, **more: Any) -> Any:
 @cases(
     ID,
     # who looks only after the kill finds the status without its offset: the last moment to act
-    ("a dirty close", seen("start, opens, puts 5000, closes_dirty, crash", 0), EXPOSED),
+    ("a dirty close", seen(f"start, opens, {RESTORED}, puts 5000, closes_dirty, crash", 0), EXPOSED),
+    ("in the middle of its restoration", seen("start, opens, puts 5000, closes_dirty, crash", 0), "silent"),
     ("a clean close", seen(""), "silent"),
     ("a clean close, and start-up passes", seen("", passes=3), "silent"),
     ("N23, killed before a flush", seen("start, opens, puts 500, crash"), "silent"),
@@ -128,9 +131,9 @@ def test_scan(story, said):
 
 def test_step_before_the_next_start():
     """It says what saves everything."""
-    finding = seen("start, opens, puts 5000, closes_dirty, crash", 0)().only(ID)
+    finding = seen(f"start, opens, {RESTORED}, puts 5000, closes_dirty, crash", 0)().only(ID)
     assert (finding.task_id, finding.store, finding.affected) == ("0_0", "s", Affected.YES)
-    assert "next start would trust about 5003 puts" in finding.summary
+    assert "next start would trust about 5001 puts" in finding.summary
     assert finding.next_action.startswith("BEFORE the next start: keep a copy of the task directory app/0_0")
 
 
@@ -175,6 +178,14 @@ def second_close() -> Any:
     return one
 
 
+def beside(**fields: Any) -> Any:
+    """A compaction took the order, and the same close put an offset behind what another store took."""
+    one = dossier(stored=MORE + 4595, before=ZEROED)
+    other = session(10, 20, puts=100, **{"uncovered_puts": 0, **fields})
+    one.task.stores["a"] = store([database(puts=100)], [other], name="a")
+    return one
+
+
 MORE = 1999
 ZEROED = {"uncovered_puts": None}
 VERSIONED = {"families": ("default", "offsets")}
@@ -193,6 +204,9 @@ VERSIONED = {"families": ("default", "offsets")}
         dossier(stored=MORE + 4900, before={**ZEROED, "covering_offset": MORE + 4900}),
         WARNING,
     ),
+    ("and another store's offset is behind its data", beside(), WARNING),
+    ("which took nothing", beside(puts_at_open=100), CRITICAL),
+    ("which was closed later", beside(released_us=at(21)), CRITICAL),
     ("a versioned store", dossier(stored=MORE + 1700, files=VERSIONED), WARNING),
     ("with standbys", dossier(standbys=1), WARNING + ROLE),
     ("12,000 puts prove no role", lasted(200_000, 12_000), WARNING + ROLE),
@@ -202,6 +216,7 @@ VERSIONED = {"families": ("default", "offsets")}
     ("held too briefly", dossier(before={"closed": None}), BRIEF),
     ("closed with its offset", dossier(before={"closed_with_offset": True}), WITH_OFFSET),
     ("no changelog", dossier(before={"closed_with_offset": None}), "silent: a store without a changelog"),
+    ("no offset came in its session", dossier(before={"took_offset": False}), NO_OFFSET),
     ("no new data", dossier(puts=2000), "silent: nothing was flushed before the close"),
     ("another incarnation was opened", dossier(after={"identities": OTHER}), "silent"),
     ("another incarnation is there", dossier(files={"identity": "identity-2"}), "silent"),

@@ -51,11 +51,20 @@ def test_a_step_that_removes_a_directory_names_what_has_no_changelog(kind: str, 
     assert ("Keep a copy first: u may have no changelog" in finding.next_action) is named
 
 
-def test_a_step_names_what_has_no_changelog_any_more() -> None:
-    """A deploy switched its logging off: what an older checkpoint says of it holds no longer."""
-    run = Scenario("4.1.2", "exactly_once_v2", stores={"s": KEY_VALUE, "u": KEY_VALUE})
+@pytest.mark.parametrize(
+    ("release", "detector", "ends"),
+    [
+        ("4.1.2", "stale-eos-checkpoint", "flushes, 5 s, crash"),
+        ("4.3.1", "false-clean-store", "closes_dirty, crash"),
+    ],
+)
+def test_a_step_names_what_has_no_changelog_any_more(release: str, detector: str, ends: str) -> None:
+    """A deploy switched its logging off: what an older checkpoint, or the store, says of it holds no longer."""
+    run = Scenario(release, "exactly_once_v2", stores={"s": KEY_VALUE, "u": KEY_VALUE})
     play(run, "start, opens, restores 999 puts=1000, 30 s, stops 999, 5 s")
     run.stores["u"] = UNLOGGED
     play(run, "start, opens, restores 999 puts=0, puts 500, stops 1499, 5 s")
-    play(run, "start, opens, restores 1499 puts=0, 30 s, puts 500, flushes, 5 s, crash, 100 s")
-    assert "Keep a copy first: u may have no changelog" in run.only("stale-eos-checkpoint").next_action
+    play(run, f"start, opens, restores 1499 puts=0, checkpoints 1499, 30 s, puts 500, {ends}, 100 s")
+    finding = run.only(detector)
+    assert "Keep a copy first: u may have no changelog" in finding.next_action
+    assert finding.store in (None, "s")

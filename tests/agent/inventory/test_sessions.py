@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agent.inventory.observations import DatabaseReading, StoreOffsets
-from agent.inventory.sessions import stored_offset, wrote_offset
+from agent.inventory.sessions import stored_offset, took_offset, wrote_offset
 from agent.inventory.stores import Session, Store
 from tests.support.scenario_case import at, database, store
 from tests.support.scenario_looks import (
@@ -258,6 +258,29 @@ def closing(*offsets: StoreOffsets | None, puts: int = 3006, newest_flush: int =
 def test_close_with_its_offset(held, with_it):
     """The offset entry must be newer than the newest data, as far as the order is known."""
     assert wrote_offset(closing(*held)) is with_it
+
+
+OPENED = {"manifest": 8, "opened_puts": 2500, "opened_sequence": 2990}
+
+
+@pytest.mark.parametrize(
+    ("held", "known", "took"),
+    [
+        (family(sequence=2991), {}, True),
+        (family(sequence=2990), {}, False),
+        (family(sequence=0), {}, True),  # a compaction took the order, and the file is of this opening
+        (family(sequence=0, file=7), {}, False),
+        (family(sequence=2990), {"opened_sequence": None}, True),
+        (family(sequence=2990), {"opened_puts": 3006}, True),  # nothing was flushed since
+        (family(offset=None), {}, True),
+    ],
+)
+def test_offset_of_its_opening(held, known, took):
+    """An offset is of the last opening by its number, or by that of its file."""
+    one = closing(held)
+    for key, value in {**OPENED, **known}.items():
+        setattr(one.databases["w.0"], key, value)
+    assert took_offset(one) is took
 
 
 @pytest.mark.parametrize(
