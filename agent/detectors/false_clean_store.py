@@ -22,15 +22,21 @@ from functools import cached_property
 from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.contract.units import UNCOMMITTED_RESULTS, Twin
 from agent.inventory.disk import LockState
-from agent.inventory.model import CLOSES_WITHIN_US, Session, Store
-from agent.inventory.sessions import opened_puts, stored_offset, took_offset, uncovered_puts, wrote_offset
+from agent.inventory.model import Session, Store
+from agent.inventory.sessions import stored_offset, took_offset, uncovered_puts, wrote_offset
 from agent.judging.base import DetectorMeta, Evidence, Fact, Mechanism, Remedy, TaskCase, Truth
 from agent.judging.reopening import DEAD_US, may_be_wiped_soon, reopenings
 from agent.judging.rule import Docket, Loudness, NamedStoreStory, Proof, Rule, derived, detector, first_of
 from agent.judging.upstream import FALSE_CLEAN
 from agent.judging.wording import assumptions
 from agent.quantities.changelog import base_offset
-from agent.quantities.flushed import commits_passed, dirty_puts, dirty_since, is_more_than_ten_thousand
+from agent.quantities.flushed import (
+    commits_passed,
+    dirty_puts,
+    dirty_since,
+    is_more_than_ten_thousand,
+    order_is_lost_beside,
+)
 from agent.quantities.verdicts import holds_uncommitted
 
 META = DetectorMeta(
@@ -91,13 +97,7 @@ class Closed(NamedStoreStory):
     @cached_property
     def is_alone(self) -> bool:
         """Whether it may have no changelog: the order is unknown, and another store's offset came behind its data."""
-        stores = self.task.stores.values()
-        if (one := self.before) is None:
-            behind = [x for x in stores if uncovered_puts(x) == 0 and x.puts > opened_puts(x)]
-            return uncovered_puts(self.store) is None and bool(behind)
-        closes = [y for x in stores for y in x.sessions if y.uncovered_puts == 0 and y.released_us]
-        near = [y for y in closes if abs((y.released_us or 0) - (one.released_us or 0)) <= CLOSES_WITHIN_US]
-        return one.uncovered_puts is None and any(y.puts_at_release > y.puts_at_open for y in near)
+        return order_is_lost_beside(self.task, self.store, self.before)
 
     @property
     def missing(self) -> tuple[str, ...]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from agent.inventory.model import CheckpointClaim, Database, Session, Store
+from agent.inventory.model import CLOSES_WITHIN_US, CheckpointClaim, Database, Session, Store, Task
+from agent.inventory.sessions import opened_puts, uncovered_puts
 from agent.inventory.settings import ApplicationSettings
 from agent.layout.profile import Profile
 from agent.quantities.bounds import Bounds
@@ -40,6 +41,21 @@ def dirty_puts(store: Store, session: Session, settings: ApplicationSettings) ->
 def dirty_since(session: Session) -> int | None:
     """Offset behind which `dirty_puts` are; None = they are all that there is."""
     return session.stored_offset_at_open if session.uncovered_puts is None else session.covering_offset
+
+
+def order_is_lost_beside(task: Task, store: Store, session: Session | None) -> bool:
+    """Return whether a compaction took the order of a store, and the same close put another's offset behind its data.
+
+    Of a dirty close no offset is, unless the other store took nothing after its restoration (4.3+).
+    """
+    stores = task.stores.values()
+    if session is None:
+        behind = any(uncovered_puts(x) == 0 and x.puts > opened_puts(x) for x in stores)
+        return behind and uncovered_puts(store) is None
+    closes = (x for one in stores for x in one.sessions if x.released_us is not None)
+    near = [x for x in closes if abs((x.released_us or 0) - (session.released_us or 0)) <= CLOSES_WITHIN_US]
+    behind = any(x.uncovered_puts == 0 and x.puts_at_release > x.puts_at_open for x in near)
+    return behind and session.uncovered_puts is None
 
 
 def is_more_than_ten_thousand(puts: int, store: Store, profile: Profile) -> bool:
