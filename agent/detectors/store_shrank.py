@@ -7,7 +7,8 @@ Fires when a store claims an offset as high as an earlier one, or higher, with f
 less one for each offset between; when a store that was recreated claims one after fewer puts than there were live
 entries, as long as no deletion can have gone from the changelog (`delete.retention.ms`); when a segment is gone
 while an older one, made before, is still there; and when one was deleted while no process held the store, which was
-opened again with the others and with their offset.
+opened again with the others and with their offset; and when one that is there was not opened with them: a deploy that
+changes retention, window or grace changes the names of segments.
 A remark names a store of which RocksDB itself drops entries, as the application configured it.
 Clears when the store is gone.
 Stays quiet where a detector of a known fault reports the same damage, for an offset that went back, for a store in the
@@ -48,6 +49,8 @@ from agent.quantities.claims import (
 
 GONE_FOR_US = 10_000_000
 """A deletion of the whole store removes its segments in any order, one after the other (recorded: up to 1 s a file)."""
+OPENS_WITHIN_US = 60_000_000
+"""No source: segments are opened one after the other, each in 10 to 50 ms (recorded), on a slow volume longer."""
 REPLACED_WITHIN_US = 100_000
 """Both times are that of the new database's first file; half made, the old one was read once at most."""
 _OF_ANOTHER_HAND = (Shape.CLEANER_WALK, Shape.VANISHED_UNSEEN)
@@ -149,6 +152,48 @@ class LeftOut(Gone):
         """Offset that the opening trusted for what was left."""
         session = self.session
         return session.stored_offset_at_open if self.store.keeps_offsets else session.offset_at_open
+
+
+class PassedOver(NamedStoreStory):
+    """A segment that is there and closed, and the open one that has its place: the nearest that begins earlier.
+
+    Source:
+        AbstractSegments.openExisting and segmentName (2.1.0 to 4.3.1; Segments, 2.0.0): a directory's time by the
+        segment interval is the segment that is opened, under the name that this interval gives it. The interval is half
+        the retention (Stores.persistentWindowStore), that is of window and grace.
+    """
+
+    segment: Database
+    instead: Database
+    subject = derived(lambda x: f"passed over {x.identity}")
+    identity = derived(lambda x: x.segment.identity)
+    opened_at_us = derived(lambda x: x.passed_us)
+
+    @property
+    def passed_us(self) -> int:
+        """When the other one was first opened without it; 0 = never."""
+        last_us = _openings(self.segment)[-1] + OPENS_WITHIN_US
+        return next((x for x in _openings(self.instead) if x > last_us), 0)
+
+    @property
+    def newest_us(self) -> int:
+        """When a segment of the store was opened last."""
+        return max(_openings(x)[-1] for x in self.store.databases.values())
+
+
+def _openings(database: Database) -> list[int]:
+    return sorted((database.born_us, *database.reopened_us))
+
+
+def _passed_over(case: TaskCase) -> Iterator[PassedOver]:
+    for store, _ in _stores(case):
+        instead: Database | None = None
+        there = [(starts, x) for x in store.databases.values() if (starts := _start(x.segment)) is not None]
+        for _, x in sorted(there, key=lambda row: row[0]) if store.lock is LockState.HELD else ():
+            if x.lock is LockState.HELD:
+                instead = x
+            elif x.lock is LockState.FREE and instead is not None:
+                yield PassedOver(case, store, x, instead)
 
 
 def _stores(case: TaskCase) -> Iterator[tuple[Store, Session | None]]:
@@ -285,6 +330,36 @@ LEFT_OUT = Rule[LeftOut](
     ),
 )
 
+_NEW_INTERVAL = (
+    "If a deploy changed retention, window or grace: stop this instance cleanly, keep a copy of the task directory,"
+    " remove that task directory only, and start: the changelog has what its own retention kept. Do so on each pod."
+)
+
+PASSED_OVER = Rule[PassedOver](
+    "a store was opened without a segment that is there",
+    innocents={
+        "it was opened with the others": lambda x: not x.passed_us,
+        "nothing is in it": lambda x: x.segment.puts <= 0,
+    },
+    unknowns={
+        "RocksDB keeps few or no old LOG files there": lambda x: not x.store.all_reopens,
+        "the others are being opened, or it is deleted": lambda x: (
+            x.case.waited_us(max(x.newest_us, x.segment.lock_since_us)) < OPENS_WITHIN_US
+        ),
+    },
+    loudness=lambda _, __: Loudness(
+        Severity.WARNING, Confidence.SUSPECTED, next_action=_NEW_INTERVAL, remedy=Remedy.CHECK_FIRST
+    ),
+    summary=lambda x, _: (
+        f"Task {x.task.id}: store {x.store.name} was opened without its segment {x.segment.segment}, and has"
+        f" {x.instead.segment} in its place: what it holds is not read."
+    ),
+    evidence=lambda x, _: (
+        Evidence(_openings(x.segment)[-1], "opened last", x.segment.path),
+        Evidence(x.passed_us, "opened without it", x.instead.path),
+    ),
+)
+
 SHRANK = Rule[Compared](
     "a store claims an offset with fewer entries than it had",
     innocents={
@@ -306,5 +381,6 @@ DETECTOR = detector(
     Docket(_dropping, (DROPPING,)),
     Docket(_dropped, (DROPPED,)),
     Docket(_left_out, (LEFT_OUT,)),
+    Docket(_passed_over, (PASSED_OVER,)),
     Docket(_compared, (SHRANK,), first_of(lambda x: x.store.name)),
 )

@@ -127,3 +127,39 @@ CLEANED: dict[str, Any] = {"shape": Shape.CLEANER_WALK}
 })  # fmt: skip
 def test_segments_that_went_for_a_reason(one, expected):
     assert said(ID, one) == expected
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_a_deploy_changes_the_interval_of_segments(release):
+    """The time of `w.60000` by an interval of 40 s is a segment that is named `w.40000`."""
+    run = play(three_segments(release), "stops 300, 90 s")
+    del run.task("0_0").databases["w", "60000"]
+    play(run, "start, opens, puts 10 segment=40000, 59 s")
+    assert broken(run) == []
+    play(run, "9 s")
+    assert "without its segment w.60000, and has w.40000 in its place" in only(run, ID).summary
+
+
+def passed_over(*, now: float = 400, instead: float = 200, **more: Any) -> TaskCase:
+    """A segment that was opened last at 100 s, and one of an earlier time in its place."""
+    fields = {"puts": 9, "born": 1, "reopened_us": (at(100),), "identity": "identity-7", **more}
+    files = [
+        database(segment="w.40000", born=instead, lock=LockState.HELD),
+        database(segment="w.60000", **fields),
+    ]
+    return case(task(store(files, [session(200)], segmented=True)), now=now)
+
+
+@table(ID, "one, expected", {
+    "it is closed, and not read": (passed_over(), SUSPECTED),
+    "it is open": (passed_over(lock=LockState.HELD), QUIET),
+    "opened with the others": (passed_over(instead=160), "it was opened with the others"),
+    "opened since": (passed_over(reopened_us=(at(100), at(201))), "it was opened with the others"),
+    "empty": (passed_over(puts=0), "nothing is in it"),
+    "few LOGs": (passed_over(all_reopens=False), "RocksDB keeps few or no old LOG files there"),
+    "a start": (passed_over(now=259), "the others are being opened, or it is deleted"),
+    "it expired": (passed_over(lock_since_us=at(390)), "the others are being opened, or it is deleted"),
+})  # fmt: skip
+def test_passed_over(one, expected):
+    """A store opens all of its segments, one after the other."""
+    assert said(ID, one) == expected
