@@ -118,9 +118,14 @@ def _has_no_changelog(x: Reopening) -> bool:
     if not x.case.names_changelog_of(x.store.name):
         return True
     fixed = all(x.case.affected(issue) is Affected.NO for issue in x.KEPT_WITHOUT)
-    return not (
-        x.after.offset_at_open is not None or any(x.store.name in one.offsets for one in x.task.checkpoints)
-    ) and (fixed or x.store.keeps_offsets)
+    if x.after.offset_at_open is not None or not (fixed or x.store.keeps_offsets):
+        return False
+    named = (one for one in x.task.checkpoints if x.store.name in one.offsets)
+    # the opening before deleted what there was: an upgrade may have switched logging off
+    return not any(
+        one.written_us >= x.before.opened_us or (one.ended_us or x.after.opened_us) >= x.after.opened_us
+        for one in named
+    )
 
 
 def _is_being_wiped(x: Reopening) -> bool:

@@ -96,9 +96,10 @@ def test_crash_in_its_first_life(release):
 
 @pytest.mark.twin_of("skipped-eos-wipe", "a store without a changelog")
 @pytest.mark.parametrize("release", [x for x in ALL if x >= "2.6.0"])
-def test_logging_is_switched_off(release):
+@pytest.mark.parametrize("others", [{"s": TIMESTAMPED}, {}])
+def test_logging_is_switched_off(release, others):
     """A deploy takes a store's changelog away: what an older checkpoint says of it holds no longer."""
-    run = scenario(release, EOS, stores={"s": TIMESTAMPED, "u": TIMESTAMPED})
+    run = scenario(release, EOS, stores={**others, "u": TIMESTAMPED})
     stop(fresh(run), 1000)
     run.stores["u"] = UNLOGGED
     for count in (1500, 2000):

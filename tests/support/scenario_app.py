@@ -198,6 +198,9 @@ class App:
             return
         if flush:
             self.flushes(task_id)
+        if not by_store and not foreign and self.habits.since(2, 7):
+            self._delete_checkpoint(task)
+            return
         if self.habits.positions:
             for name in by_store:
                 path = f"{task.path}/{name}.position"
