@@ -29,6 +29,7 @@ from agent.judging.base import DetectorMeta, Evidence, Fact, Mechanism, Remedy, 
 from agent.judging.reopening import encloses_restoration, present_sessions, reopenings, replayed_puts
 from agent.judging.restoration_end import RestorationEnd, restoration_end
 from agent.judging.rule import Docket, NamedStoreStory, Proof, Rule, derived, detector, first_of
+from agent.judging.source_topic import names_source
 from agent.judging.wording import checkpoint_of
 from agent.layout.checkpoint import UNKNOWN_OFFSET
 from agent.quantities.changelog import is_real, records_between
@@ -138,9 +139,13 @@ def _stores(case: TaskCase) -> list[Store]:
 
 
 def _had_offset(x: Reopened) -> bool:
-    """Return whether an offset may have been trusted: up to 2.5 it is read, and deleted, before the lock is free."""
+    """Return whether an offset may have been trusted: up to 2.5 it is read, and deleted, before the lock is free.
+
+    That of a table whose source topic stands in for its changelog does not name the store; as the topic goes on, a
+    restoration begins, and ends at once where the group had committed (StateRestorer.hasCompleted, 2.1.1).
+    """
     return is_real(x.after.offset_at_open) or any(
-        is_real(fact.offsets.get(x.store.name))
+        (is_real(fact.offsets.get(x.store.name)) or names_source(x.task, fact))
         and fact.written_us <= x.after.opened_us
         and (fact.ended_us is None or fact.ended_us > x.before.opened_us)
         for fact in x.task.checkpoints

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from agent.inventory.model import CLOSES_WITHIN_US, CheckpointClaim, Session, Store, Task
+from agent.inventory.model import CLOSES_WITHIN_US, CheckpointClaim, CheckpointFact, Session, Store, Task
 from agent.judging.wording import checkpoint_of, where
 from agent.layout.names import CHANGELOG_SUFFIX
 from agent.quantities.changelog import is_real
@@ -80,10 +80,16 @@ def _in_store(task: Task, store: Store, session: Session) -> SourceClaim | None:
 
 
 def _topics(task: Task) -> Iterator[str]:
-    for fact in task.checkpoints:
-        for entry in fact.foreign:
-            if entry.partition == task.partition and _is_source(entry.topic):
-                yield entry.topic
+    return (topic for fact in task.checkpoints for topic in _sources(task, fact))
+
+
+def _sources(task: Task, fact: CheckpointFact) -> Iterator[str]:
+    return (x.topic for x in fact.foreign if x.partition == task.partition and _is_source(x.topic))
+
+
+def names_source(task: Task, fact: CheckpointFact) -> bool:
+    """Return whether a checkpoint names a source topic of the task's partition: which store it is of is not known."""
+    return any(True for _ in _sources(task, fact))
 
 
 def _entries(task: Task, topic: str) -> Iterator[tuple[int, int]]:

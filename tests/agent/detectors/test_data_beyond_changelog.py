@@ -119,6 +119,14 @@ def test_lives(story, said):
     assert broken(run) == ([] if said == "silent" else [ID])
 
 
+@pytest.mark.parametrize("release", ["2.0.1", "2.3.1", "2.5.1"])
+def test_a_source_topic_that_goes_on(release):
+    """A table's store, closed in order: a start begins to restore it, and ends where the group had committed."""
+    run = play(lawful(release, EOS), "start, opens, puts 2000, 5 s")
+    run.app.checkpoints("0_0", {}, foreign={("orders", 0): 2000})
+    assert broken(play(run, "closes, ends, 5 s, start, opens, restores 2000 puts=0, 30 s")) == []
+
+
 @pytest.mark.parametrize(
     ("made", "words"),
     [
