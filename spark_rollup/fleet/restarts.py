@@ -204,9 +204,16 @@ def _add_doubt(app: Application, task: Task, state: _State, said: str | None) ->
         or (None if unseen is None else f"not watched at {moment(unseen)}")
         or said
         or ("its agent reports fewer tasks than its events show" if state.pod in app.miscounted else None)
+        or ("its stores are not read yet" if state.now and _is_unread(task, state.pod) else None)
         or (None if task.cut_us is None else f"readings up to {moment(task.cut_us)} were too many to be read")
     )
     state.gone = pod.heard is not None and has_ended(pod.heard, app.as_of_us)
+
+
+def _is_unread(task: Task, pod: str) -> bool:
+    """Return whether of other copies a reading is known, and of this one none: it may be empty, or anything."""
+    read = {x.pod for x in task.latest}
+    return bool(read) and pod not in read
 
 
 def _undecided(app: Application) -> dict[tuple[str, str], str]:

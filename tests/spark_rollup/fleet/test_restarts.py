@@ -97,3 +97,17 @@ def test_the_unread_end_of_what_an_agent_said_is_in_doubt_on_its_pod_only() -> N
         ("0_0", POOR): "unknown", ("0_0", FULL): "unknown", ("0_1", WELL): "restore",
         ("0_2", WELL): "safe", ("0_2", FULL): "safe",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("is_read", [True, False])
+def test_a_copy_of_which_nothing_is_read_yet_is_none_to_rely_on(is_read: bool) -> None:
+    """A pod that just got the task tells of its stores with its next summary; until then it may have anything."""
+    fleet = Fleet("shop")
+    full, fresh = fleet.pod(FULL), fleet.pod(POOR)
+    full.configures(1, "3.9.2", num_standby_replicas=1).holds("0_0", 5)
+    full.measures("0_0", HORIZON_S - 60, offset=1000, puts=1000)
+    fresh.holds("0_0", HORIZON_S - 50)
+    if is_read:
+        fresh.measures("0_0", HORIZON_S - 10, offset=1000, puts=1000)
+    told = {x["pod"]: x["answer"] for x in tables(events_of(fleet.lines()), at_us(HORIZON_S))["restarts"]}
+    assert told[FULL] == ("safe" if is_read else "unknown")
