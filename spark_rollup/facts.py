@@ -183,29 +183,20 @@ def points(events: DataFrame) -> DataFrame:
 
 
 def sightings(events: DataFrame) -> DataFrame:
-    """Find when each boot of an agent had a process id or a store's IDENTITY before its eyes: `fleet.rows.Sighting`.
-
-    Summaries repeat the same things: they are taken apart once they are folded.
-    """
+    """Find when each boot of an agent had a process id or IDENTITY before its eyes (`Sighting`): folded, then apart."""
     return _query(
         """
         SELECT $WATCH, thing.what, thing.key, thing.task_id, thing.store, min(from_us) AS from_us, max(to_us) AS to_us
         FROM (
             SELECT $WATCH, from_us, to_us, explode(concat(
-                array(
-                    CAST(struct('process', process_id, NULL, NULL) AS $THING),
-                    CAST(struct('store', identity, task_id, store) AS $THING)
-                ),
+                array(CAST(struct('process', process_id, NULL, NULL) AS $THING),
+                    CAST(struct('store', moved, task_id, store) AS $THING)),
                 transform(coalesce(arrays_zip(identities, names), array()),
                     part -> CAST(struct('store', part.identities, task_id, part.names) AS $THING))
             )) AS thing FROM (
-                SELECT $WATCH, process_id, task_id, identity, store, identities, names,
-                    min(observed_at_us) AS from_us, max(observed_at_us) AS to_us
-                FROM (
-                    SELECT $WATCH, observed_at_us, process_id, task_id,
-                        IF(kind = 'transition' AND task_id IS NOT NULL, identity, NULL) AS identity, store,
-                        stores.identity AS identities, stores.store AS names FROM {events}
-                ) GROUP BY $WATCH, process_id, task_id, identity, store, identities, names
+                SELECT $WATCH, process_id, task_id, store, stores.identity AS identities, stores.store AS names,
+                    IF(kind = 'transition' AND task_id IS NOT NULL, identity, NULL) AS moved,
+                    min(observed_at_us) AS from_us, max(observed_at_us) AS to_us FROM {events} GROUP BY ALL
             )
         ) WHERE thing.key IS NOT NULL GROUP BY $WATCH, thing""",
         events=events,
@@ -280,10 +271,7 @@ def whole_stores(events: DataFrame) -> DataFrame:
 def folded(readings: DataFrame, copies: DataFrame, asked: DataFrame) -> DataFrame:
     """Take the readings of tasks that are asked about, and fold equal ones as `fleet.sizes.folded` does.
 
-    Args:
-        readings: those of all tasks.
-        copies: of each copy of a store one row.
-        asked: `TASK`, and `edges`.
+    `readings`: those of all tasks; `copies`: of each copy of a store one row; `asked`: `TASK`, and `edges`.
     """
     return _query(
         """
