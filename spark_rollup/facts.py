@@ -365,7 +365,7 @@ def latest(curves: DataFrame) -> DataFrame:
     return _query(
         """
         SELECT $TASK, store, pod, max_by(offset, offset_us) AS offset, max_by(bytes, bytes_us) AS bytes,
-            max(most_bytes) AS most_bytes
+            max(most_bytes) AS most_bytes, max(offset_us) DIV 2 AS offset_at_us
         FROM {curves} GROUP BY $TASK, store, pod""",
         curves=curves,
     )

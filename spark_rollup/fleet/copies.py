@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from agent.contract.events import Level, Severity, Status
+from agent.contract.events import Change, Level, Severity, Status
 from spark_rollup.fleet.alone import is_refuted, wrong_copies
 from spark_rollup.fleet.application import SKEW_US, Application, Task
 from spark_rollup.fleet.events import SLOT_US
@@ -18,6 +18,9 @@ leave out of its checkpoint."""
 
 
 DAMAGED, BEHIND = "(damaged)", "records behind"
+
+_ENDS = (Change.TASK_DELETED.value, Change.STORE_DELETED.value, Change.STORE_CREATED.value)
+"""Changes before which a store was another one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +125,13 @@ def copies(app: Application, known: Horizon, until_us: int) -> Iterator[tuple[Ta
 def _furthest(task: Task) -> dict[str, tuple[int | None, int | None, int | None]]:
     """Say per pod how many bytes a copy has, and its lag: that of the store that lags most behind its furthest copy.
 
-    The third is the lag of the stores whose offset is known: of another one all may be missing, or an event.
+    The third is the lag of the stores whose offset is known: of another one all may be missing, or an event. What was
+    known of a store before it was deleted, or made, is of another one.
     """
+    begun: dict[tuple[str, str | None], int] = defaultdict(int)
+    for mark in task.marks:
+        if mark.change in _ENDS and mark.segment is None:
+            begun[mark.pod, mark.store] = max(begun[mark.pod, mark.store], mark.at_us)
     best: dict[str | None, int] = {}
     for x in task.latest:
         if x.offset is not None:
@@ -135,8 +143,10 @@ def _furthest(task: Task) -> dict[str, tuple[int | None, int | None, int | None]
         if x.bytes is not None:
             sizes[x.pod].append(x.bytes)
         if x.store in best:
-            lags[x.pod].append(best[x.store] - max(x.offset or 0, 0))
-            if x.offset is not None and x.offset >= 0:
+            since_us = max(begun[x.pod, None], begun[x.pod, x.store])
+            offset = x.offset if (x.offset_at_us or 0) >= since_us else None
+            lags[x.pod].append(best[x.store] - max(offset or 0, 0))
+            if offset is not None and offset >= 0:
                 told[x.pod].append(lags[x.pod][-1])
     return {
         x.pod: (

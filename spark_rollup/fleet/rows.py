@@ -97,6 +97,7 @@ class Latest(NamedTuple):
     offset: int | None
     bytes: int | None
     most_bytes: int | None
+    offset_at_us: int | None = None
 
 
 class Saved(NamedTuple):

@@ -211,6 +211,7 @@ def latest(points: Iterable[Point]) -> Iterator[Latest]:
             last_known([x for x in own if x.offset_us], lambda x: x.offset, lambda x: x.offset_us),
             last_known([x for x in own if x.bytes_us], lambda x: x.bytes, lambda x: x.bytes_us),
             max((x.most_bytes for x in own if x.most_bytes is not None), default=None),
+            max((x.offset_us // 2 for x in own if x.offset_us is not None), default=None),
         )
 
 

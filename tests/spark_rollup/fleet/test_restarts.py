@@ -111,3 +111,19 @@ def test_a_copy_of_which_nothing_is_read_yet_is_none_to_rely_on(is_read: bool) -
         fresh.measures("0_0", HORIZON_S - 10, offset=1000, puts=1000)
     told = {x["pod"]: x["answer"] for x in tables(events_of(fleet.lines()), at_us(HORIZON_S))["restarts"]}
     assert told[FULL] == ("safe" if is_read else "unknown")
+
+
+@pytest.mark.parametrize("is_new", [True, False])
+def test_what_a_deleted_store_had_is_not_what_the_new_one_has(is_new: bool) -> None:
+    """A store that is being restored tells no offset (up to 3.7): the last one known was that of its predecessor."""
+    fleet = Fleet("shop")
+    full, fresh = fleet.pod(FULL), fleet.pod(POOR)
+    full.configures(1, "3.6.2", num_standby_replicas=1).holds("0_0", 5)
+    fresh.holds("0_0", 5).measures("0_0", 100, identity="old", offset=1_000_000, puts=1_000_000)
+    if is_new:
+        fresh.releases("0_0", 200).deletes_task("0_0", 210).holds("0_0", 300).creates_store("0_0", 300, "new")
+    for at in range(360, HORIZON_S, 60):
+        full.measures("0_0", at, identity="full", offset=1_000_000 + at, puts=1_000_000)
+        fresh.measures("0_0", at, identity="new" if is_new else "old", puts=at)
+    told = {x["pod"]: x["answer"] for x in tables(events_of(fleet.lines()), at_us(HORIZON_S))["restarts"]}
+    assert told == {FULL: "keep" if is_new else "safe", POOR: "safe"}
