@@ -19,7 +19,7 @@ from agent.contract.wording import BEYOND_FILES
 from agent.detectors.undecided import META as UNDECIDED
 from agent.engine.one_reading import may_go_on, plural
 from agent.engine.pipeline import Pipeline
-from agent.engine.unread import how_much, is_undated, tasks_of, unread, which
+from agent.engine.unread import how_much, is_ahead, is_undated, tasks_of, unread, which
 from agent.judging.decision import Decision
 
 VERSION = 1  # of the lines: a field may be added; one that goes or changes its meaning makes another version
@@ -126,19 +126,25 @@ class Reading:
     def of(cls, pipeline: Pipeline, pod: str, closing: str) -> Reading:
         """Say what of an inventory could not be read, and what is undecided."""
         places, partly = unread(pipeline.inventory), ", ".join(sorted(pipeline.worlds.partly))
-        said = how_much(pipeline.inventory, places)
+        said = [how_much(pipeline.inventory, places)]
         if partly:
-            words = f"{partly} was not judged under every release: give kafka_streams_version"
-            said = f"{said}; {words}" if said else words
+            said.append(f"{partly} was not judged under every release: give kafka_streams_version")
         tasks = tasks_of(pipeline.inventory)
         copied = sum(map(is_undated, tasks))
         if copied:
-            words = f"{plural(copied, 'task')} judged without file times, which a copy did not keep"
-            said = f"{said}; {words}" if said else words
+            said.append(f"{plural(copied, 'task')} judged without file times, which a copy did not keep")
+        read_us = pipeline.ledger.read_once_us
+        ahead = 0 if read_us is None else sum(is_ahead(x, read_us) for x in tasks)
+        if ahead:
+            said.append(
+                f"{plural(ahead, 'task')} with file times that are still to come: a clock was set back"
+            )
         in_use = [x.id for x in pipeline.inventory.applications.values() if x.exists and may_go_on(x)]
         began_us = pipeline.inventory.started_us
         asked = pipeline.worlds.decisions()
-        return cls(pod, closing, places, said, asked, sorted(in_use), began_us, not tasks)
+        return cls(
+            pod, closing, places, "; ".join(filter(None, said)), asked, sorted(in_use), began_us, not tasks
+        )
 
 
 def print_findings(

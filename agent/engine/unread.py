@@ -16,6 +16,9 @@ from agent.quantities.changelog import is_real
 
 SHOWN = 5  # places that a sentence names at most
 
+AHEAD_US = 3_600_000_000
+"""What is written while a scan goes on is dated less than that behind its begin."""
+
 _UNASKED = "whether a process holds it cannot be asked"
 
 
@@ -50,6 +53,14 @@ def is_undated(task: Task) -> bool:
         and any(map(is_real, fact.offsets.values()))
         and times_are_copied(task, fact.written_us)
     )
+
+
+def is_ahead(task: Task, now_us: int) -> bool:
+    """Return whether a file's time is still to come: a clock was set back since, and which came first is not sure."""
+    times = [0 if task.checkpoint is None else task.checkpoint.written_us]
+    for one in task.databases:
+        times += (one.born_us, one.touched_us, *(at_us for _, at_us in one.flushed))
+    return max(times) > now_us + AHEAD_US
 
 
 def how_much(inventory: Inventory, places: Mapping[str, str]) -> str:
