@@ -21,13 +21,13 @@ TEXTS = {"line", "evidence", "summary", "next_action", "detail", "id"}
 
 STAGES: dict[str, tuple[Callable[[DataFrame], DataFrame], int]] = {
     "beats": (facts.beats, 1),
-    "sightings": (facts.sightings, 1),
+    "sightings": (facts.sightings, 2),  # few rows: folded, taken apart, and folded again
     "marks": (facts.marks, 0),
     "looks at whole stores": (facts.whole_stores, 0),
     "curve of whole stores": (lambda events: facts.curve(facts.whole_stores(events)), 1),
     "findings of agents": (last_local_findings, 1),
 }
-"""Stage and how often it moves data: one aggregation each."""
+"""Stage and how often it moves data: once for each grouping."""
 
 
 @pytest.fixture(scope="module")
