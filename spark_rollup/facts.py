@@ -190,12 +190,12 @@ def sightings(events: DataFrame) -> DataFrame:
         FROM (
             SELECT $WATCH, from_us, to_us, explode(concat(
                 array(CAST(struct('process', process_id, NULL, NULL) AS $THING),
-                    CAST(struct('store', moved, task_id, store) AS $THING)),
+                    CAST(struct('store', changed, task_id, store) AS $THING)),
                 transform(coalesce(arrays_zip(identities, names), array()),
                     part -> CAST(struct('store', part.identities, task_id, part.names) AS $THING))
             )) AS thing FROM (
                 SELECT $WATCH, process_id, task_id, store, stores.identity AS identities, stores.store AS names,
-                    IF(kind = 'transition' AND task_id IS NOT NULL, identity, NULL) AS moved,
+                    IF(kind = 'transition' AND task_id IS NOT NULL, identity, NULL) AS changed,
                     min(observed_at_us) AS from_us, max(observed_at_us) AS to_us FROM {events} GROUP BY ALL
             )
         ) WHERE thing.key IS NOT NULL GROUP BY $WATCH, thing""",

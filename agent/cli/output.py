@@ -136,9 +136,7 @@ class Reading:
         read_us = pipeline.ledger.read_once_us
         ahead = 0 if read_us is None else sum(is_ahead(x, read_us) for x in tasks)
         if ahead:
-            said.append(
-                f"{plural(ahead, 'task')} with file times that are still to come: a clock was set back"
-            )
+            said.append(f"{plural(ahead, 'task')} with file times in the future: their order proves nothing")
         in_use = [x.id for x in pipeline.inventory.applications.values() if x.exists and may_go_on(x)]
         began_us = pipeline.inventory.started_us
         asked = pipeline.worlds.decisions()

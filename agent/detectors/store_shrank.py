@@ -331,8 +331,9 @@ LEFT_OUT = Rule[LeftOut](
 )
 
 _NEW_INTERVAL = (
-    "If a deploy changed retention, window or grace: stop this instance cleanly, keep a copy of the task directory,"
-    " remove that task directory only, and start: the changelog has what its own retention kept. Do so on each pod."
+    "Find out whether a deploy changed retention, window or grace. If it did: stop this instance cleanly, keep a copy"
+    " of the task directory, remove that task directory only, and start. The changelog gives back what its own"
+    " retention kept. Then do the same on each other pod that has the task. If it did not, remove nothing and get help."
 )
 
 PASSED_OVER = Rule[PassedOver](

@@ -56,7 +56,7 @@ def is_undated(task: Task) -> bool:
 
 
 def is_ahead(task: Task, now_us: int) -> bool:
-    """Return whether a file's time is still to come: a clock was set back since, and which came first is not sure."""
+    """Return whether a file's time is in the future: another clock dated it, and which came first is not sure."""
     times = [0 if task.checkpoint is None else task.checkpoint.written_us]
     for one in task.databases:
         times += (one.born_us, one.touched_us, *(at_us for _, at_us in one.flushed))

@@ -28,7 +28,7 @@ _BEFORE_THE_START = (
 )
 _TRUSTED = "the start makes an empty store and trusts the old offset"
 _UNREAD = "was not read; whether it is there is unknown"
-_LOOK_AGAIN = "Make its directory readable, then look again: nothing is decided before."
+_LOOK_AGAIN = "Make its directory readable. Until then nothing is decided."
 _ANOTHER_KIND = (
     "Find out what kind of store it is. A custom store, or a windowed store without live records, has no directory of"
     " RocksDB: then there is nothing to do. If it is a key-value store of RocksDB, its files are lost. "
@@ -249,12 +249,15 @@ def before_the_start(x: TaskStory, otherwise: str = _TRUSTED) -> str:
     return _BEFORE_THE_START.format(path=x.task.path, otherwise=otherwise)
 
 
-def _step(x: Vanished) -> tuple[str, Remedy]:
+def _loudness(x: Vanished, _: Proof | None) -> Loudness:
     if x.is_known:
-        return before_the_start(x), Remedy.RESTORE
+        severity = severity_of(x.case, x.since_us, is_trusted=True)
+        sure = Confidence.SUSPECTED if x.is_moved else x.confidence
+        return Loudness(severity, sure, next_action=before_the_start(x), remedy=Remedy.RESTORE)
     if x.what == _UNREAD:
-        return _LOOK_AGAIN, Remedy.OTHER
-    return _ANOTHER_KIND + before_the_start(x), Remedy.CHECK_FIRST
+        return Loudness(Severity.INFO, x.confidence, next_action=_LOOK_AGAIN, remedy=Remedy.OTHER)
+    step = _ANOTHER_KIND + before_the_start(x)
+    return Loudness(Severity.INFO, x.confidence, next_action=step, remedy=Remedy.CHECK_FIRST)
 
 
 def _summary(x: Vanished, _: Proof | None) -> str:
@@ -287,12 +290,7 @@ GONE = Rule[Vanished](
             x.is_known and not x.is_seen and x.case.waited_us(x.since_us) < QUIET_US
         ),
     },
-    loudness=lambda x, _: Loudness(
-        severity_of(x.case, x.since_us, is_trusted=True) if x.is_known else Severity.INFO,
-        Confidence.SUSPECTED if x.is_moved and x.is_known else x.confidence,
-        next_action=_step(x)[0],
-        remedy=_step(x)[1],
-    ),
+    loudness=_loudness,
     summary=_summary,
     evidence=_evidence,
 )

@@ -66,7 +66,8 @@ _LATER_COMPILER = (
     " -XX:Tier4BackEdgeThreshold=400000"
 )
 """Spark writes new code for each stage: at Java's own thresholds, a tenth of these, the second compiler takes nearly as
-much CPU for an audit of five million events as running them does. Without it, or without such code, they take more."""
+much CPU for an audit of five million events as running them does. With the first compiler only, or without code for
+whole stages, the audit takes more."""
 
 _ONE_COLLECTOR = "-XX:+UseSerialGC"
 """For a run of seconds a parallel collector never pays off."""

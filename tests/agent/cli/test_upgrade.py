@@ -126,7 +126,7 @@ def test_a_copy_that_kept_no_times_is_no_all_clear(
 
 
 @pytest.mark.parametrize("name", ["*/0_0/.checkpoint", "*/0_0/rocksdb/s/*.sst"])
-def test_times_that_are_still_to_come_are_no_all_clear(
+def test_times_in_the_future_are_no_all_clear(
     statewarden: Callable, repository: Path, tmp_path: Path, name: str
 ) -> None:
     """The clock was wrong for a time, and KAFKA-20685 shows in the order of these files."""
@@ -135,7 +135,7 @@ def test_times_that_are_still_to_come_are_no_all_clear(
         os.utime(file, (4_000_000_000, 4_000_000_000))
     asked = (place, *told("4.1.2", EOS))
     for said in (statewarden("scan", *asked), statewarden("safe-to-restart", *asked, "--one-instance")):
-        assert (said.code, "1 task with file times that are still to come" in said.out) == (3, True)
+        assert (said.code, "1 task with file times in the future" in said.out) == (3, True)
 
 
 def test_a_name_that_is_empty_is_a_mistake(statewarden: Callable, tmp_path: Path, monkeypatch) -> None:
