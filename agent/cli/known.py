@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from agent.config import Config
 from agent.contract.audited import FleetFinding, read
 from agent.contract.codec import ContractError, decode, parse_us, printable, rfc3339
 from agent.contract.events import Severity, Status
-from agent.contract.finding import Evidence, read_back
+from agent.contract.finding import Evidence, last_words, read_back
 from agent.contract.grouping import Link
 from agent.contract.incidents import Incident, gather
 from agent.contract.units import Remedy
@@ -100,27 +100,24 @@ class Story:
         from agent.cli.recorded import Recorded  # it loads what reads from a network
 
         recorded = Recorded(self._source, config)
-        of_boot: dict[tuple[str, ...], Told] = {}  # its clock may be set: its sequence orders its words
-        for line in recorded.lines():
-            if line and (b'"finding_id"' in line or not line.endswith(b"}")):  # torn ones may have had it
-                try:
-                    told = decode(line)
-                    of_pod = _namespace_of(told), str(told.get("pod")), str(told["finding_id"])
-                    key = *of_pod, str(told.get("boot_id"))
-                    of_boot[key] = max(of_boot.get(key, told), told, key=lambda x: _when(x)[::-1])
-                except ContractError as error:
-                    self._unread_lines.append(str(error))
-                except KeyError:
-                    continue
+        findings = last_words(self._findings(recorded.lines()), _about, _when)
         self._is_spool = recorded.is_spool
         if recorded.unread:
             path, why = next(iter(recorded.unread.items()))
             count_of = f"{len(recorded.unread)} of {recorded.segments} segments"
             self._unread.append(f"{count_of} can't be read and were passed over, the first: {path}: {why}")
-        newest: dict[tuple[str, ...], Told] = {}
-        for (*names, _), last in of_boot.items():
-            newest[*names,] = max(newest.get((*names,), last), last, key=_when)
-        return [_of_an_agent(last) for last in newest.values()]
+        return [_of_an_agent(x) for x in findings]
+
+    def _findings(self, lines: Iterable[bytes]) -> Iterator[Told]:
+        for line in lines:
+            if line and (b'"finding_id"' in line or not line.endswith(b"}")):  # torn ones may have had it
+                try:
+                    told = decode(line)
+                except ContractError as error:
+                    self._unread_lines.append(str(error))
+                else:
+                    if "finding_id" in told:
+                        yield told
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,8 +201,13 @@ def _namespace_of(told: Told) -> str:
     return "/".join(str(x) for x in (told.get("cluster"), told.get("namespace") or "") if x is not None)
 
 
-def _when(told: Told) -> tuple[int, int]:
-    return int(str(told.get("observed_at_us") or 0)), int(str(told.get("sequence") or 0))
+def _about(told: Told) -> tuple[str, str, str]:
+    return _namespace_of(told), str(told.get("pod")), str(told["finding_id"])
+
+
+def _when(told: Told) -> tuple[str, int, int]:
+    at_us, sequence = (int(str(told.get(x) or 0)) for x in ("observed_at_us", "sequence"))
+    return str(told.get("boot_id")), sequence, at_us
 
 
 def _of_an_agent(told: Told) -> FleetFinding:

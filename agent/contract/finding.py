@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from enum import StrEnum
-from typing import Any
+from typing import Any, TypeVar
 
 from agent.contract.codec import rfc3339
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
 from agent.contract.units import Remedy
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +87,23 @@ def words_of(said: Mapping[str, Any]) -> dict[str, Any]:
         "mechanism": said.get("mechanism") or said["detector"], "incident_id": said.get("incident_id") or "",
         "remedy": Remedy(said.get("remedy") or Remedy.OTHER),
     }  # fmt: skip
+
+
+def last_words(
+    said: Iterable[T], about: Callable[[T], Hashable], when: Callable[[T], tuple[str, int, int]]
+) -> list[T]:
+    """Keep the last word about each: of one boot by sequence, as its clock may be set; of several by time.
+
+    `when`: boot, sequence, microseconds since the epoch.
+    """
+    of_boot: dict[tuple[Hashable, str], T] = {}
+    for x in said:
+        key = about(x), when(x)[0]
+        of_boot[key] = max(of_boot.get(key, x), x, key=lambda x: when(x)[1:])
+    last: dict[Hashable, T] = {}
+    for (what, _), x in of_boot.items():
+        last[what] = max(last.get(what, x), x, key=lambda x: when(x)[:0:-1])
+    return [*last.values()]
 
 
 _IN_CONTRACT = {"id": "finding_id"}

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from enum import StrEnum
 
+from agent.contract import finding
 from agent.contract.events import Affected, Confidence, Kind, Level, Severity, Status
 from spark_rollup.fleet.beats import LastWord
 from spark_rollup.fleet.beats import Level as Counts
@@ -17,19 +18,12 @@ from spark_rollup.fleet.rows import Entry, Heard, Said
 
 
 def last_words(events: Iterable[Event]) -> list[Said]:
-    """Keep the last word about each finding: of one boot by sequence, as its clock may be set; of several by time.
-
-    A repetition is the same word: it was said when the agent said it first.
-    """
-    of_boot: dict[tuple[str | None, str], Event] = {}
-    for x in events:
-        if x.kind == Kind.FINDING.value and not x.routine:
-            key = x.finding_id, x.boot_id
-            of_boot[key] = max(of_boot.get(key, x), x, key=lambda x: x.sequence)
-    last: dict[str | None, Event] = {}
-    for (finding_id, _), x in of_boot.items():
-        last[finding_id] = max(last.get(finding_id, x), x, key=lambda x: (x.observed_at_us, x.sequence))
-    return [_said(x) for x in last.values()]
+    """Keep the last word about each finding. A repetition is the same word: it was said when it was said first."""
+    findings = (x for x in events if x.kind == Kind.FINDING.value and not x.routine)
+    last = finding.last_words(
+        findings, lambda x: x.finding_id, lambda x: (x.boot_id, x.sequence, x.observed_at_us)
+    )
+    return [_said(x) for x in last]
 
 
 def _said(x: Event) -> Said:
