@@ -6,7 +6,7 @@ Releases and fixes are those of the detectors, or of `tools/upstream/issues.toml
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
@@ -75,11 +75,7 @@ def render_affected_page(page: str) -> str:
     bugs = harmful()
     named = named_upstream()
     harmless = [issue for issue in load_issues() if not issue.harm and issue.key in named]
-    lines = [
-        f"{page.partition(_TABLE)[0].rstrip()}\n",
-        _TABLE,
-        "|---|---|---|---|",
-    ]
+    lines = [f"{page.partition(_TABLE)[0].rstrip()}\n", _TABLE, "|---|---|---|---|"]
     everywhere = [bug for bug in bugs if ReleaseRange() in bug.releases]
     lines.append(f"| any | {', '.join(_link(bug, 'all') for bug in everywhere)} | | |")
     others = tuple(bug for bug in bugs if bug not in everywhere)
@@ -146,13 +142,15 @@ def _harmless(issue: Issue) -> str:
     said = named_upstream().get(issue.key, [])
     affected = "; ".join(dict.fromkeys(" and ".join(map(str, x.releases)) for x, _ in said)) or issue.affected
     fixed = "; ".join(dict.fromkeys(x.fixed for x, _ in said)) or issue.fixed
-    by = ", ".join(dict.fromkeys(f"[{id_}]({address_of(id_, '.md')})" for _, id_ in said))
-    return f"| {issue.key} | {issue.what} | {affected} | {fixed} | {by} |"
+    return f"| {issue.key} | {issue.what} | {affected} | {fixed} | {_linked(dict.fromkeys(id_ for _, id_ in said))} |"
 
 
 def _reported(bug: Bug) -> str:
-    by = ", ".join(f"[{id_}]({address_of(id_, '.md')})" for id_ in bug.detectors)
-    return by or bug.issue.shown_by or "[verify](verify.md) only"
+    return _linked(bug.detectors) or bug.issue.shown_by or "[verify](verify.md) only"
+
+
+def _linked(detectors: Iterable[str]) -> str:
+    return ", ".join(f"[{id_}]({address_of(id_, '.md')})" for id_ in detectors)
 
 
 def _releases(bug: Bug) -> str:

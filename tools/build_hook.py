@@ -45,17 +45,8 @@ def commit_of(root: Path) -> str | None:
     """Ask git for the commit of a checkout, marked if a file was changed since; None = this is none."""
     if not (root / ".git").exists():
         return None
-    command = [
-        "git",
-        "--no-optional-locks",
-        "-C",
-        str(root),
-        "describe",
-        "--always",
-        "--dirty",
-        "--abbrev=40",
-        "--exclude=*",
-    ]
+    git = ["git", "--no-optional-locks", "-C", str(root)]
+    command = [*git, "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
     try:
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
     except (OSError, subprocess.CalledProcessError):

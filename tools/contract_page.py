@@ -18,18 +18,12 @@ _KIND_TEXT = {
     Kind.DIGEST: "What a store held, as numbers and fingerprints ([digests](digests.md)).",
 }
 
-_LISTS = (
-    ("evidence", EVIDENCE),
-    ("stores", STORES),
-    ("offsets", OFFSETS),
-    ("blind", BLIND),
-    ("settings", SETTINGS),
-    ("digests", DIGESTS),
-    ("databases", DATABASES),
-)
+_LISTS = {
+    "evidence": EVIDENCE, "stores": STORES, "offsets": OFFSETS, "blind": BLIND, "settings": SETTINGS,
+    "digests": DIGESTS, "databases": DATABASES,
+}  # fmt: skip
 
 _TYPE_TEXT = {FieldType.STRINGS: "list of strings", FieldType.STRUCTS: "list of objects"}
-
 
 _FIRST, _BEHIND = "In every record", "## How events travel\n"
 
@@ -41,7 +35,7 @@ def render_contract_page(page: str) -> str:
     for kind in Kind:
         rows = [row for row in FIELDS if kind in row.kinds]
         parts.append(_section(f"`{kind.value}`", rows, _KIND_TEXT[kind]))
-    parts.extend(_section(f"Objects in `{name}`", list(rows)) for name, rows in _LISTS)
+    parts.extend(_section(f"Objects in `{name}`", list(rows)) for name, rows in _LISTS.items())
     return "\n".join([*parts, tail])
 
 

@@ -20,6 +20,8 @@ _COLUMNS = {
 }
 """Lock -> the extras that it serves."""
 
+_MOST_LISTED = 10
+
 
 def render_licences(page: str) -> str:
     """Keep what people wrote above the marker, and write the lists below it again."""
@@ -66,14 +68,6 @@ def _java(licences: Licences, jars: Sequence[Jar]) -> Iterator[str]:
         by_licence.setdefault(licences.of_jar(jar) or "unknown", set()).add(f"{jar.artifact} {jar.version}")
     for licence, names in sorted(by_licence.items()):
         yield ""
-        listed = (
-            ", ".join(sorted(names))
-            if len(names) <= _LISTED
-            else f"{len(names)} jars, in the bill of materials"
-        )
-        yield f"**{licence}**: {listed}."
+        counted = f"{len(names)} jars, in the bill of materials"
+        yield f"**{licence}**: {counted if len(names) > _MOST_LISTED else ', '.join(sorted(names))}."
     yield ""
-
-
-_LISTED = 10
-"""A licence of more jars is counted."""

@@ -96,8 +96,7 @@ def render_metrics_page() -> str:
             for label, known in metric.initial.items():
                 values.setdefault((label, tuple(known)), []).append(f"`{metric.name}`")
     known_rows = [
-        (", ".join(names), f"`{label}`", ", ".join(f"`{x}`" for x in known))
-        for (label, known), names in values.items()
+        (", ".join(x), f"`{label}`", f"`{'`, `'.join(known)}`") for (label, known), x in values.items()
     ]
     parts.append(f"\n## Label values known in advance\n\n{_table(('metric', 'label', 'values'), known_rows)}")
     parts.append(_METRICS + _table(heads, map(_metric, CATALOGUE)))
@@ -106,31 +105,22 @@ def render_metrics_page() -> str:
 
 def _metric(metric: Metric | RollupMetric) -> tuple[str, ...]:
     labels = ", ".join(f"`{label}`" for label in metric.labels)
-    return (
-        f"`{metric.name}`",
-        labels,
-        metric.help + ("" if metric.stability == "stable" else " Experimental."),
-    )
+    more = "" if metric.stability == "stable" else " Experimental."
+    return f"`{metric.name}`", labels, f"{metric.help}{more}"
 
 
 def render_facts_page(page: str) -> str:
     """Render the last part of docs/configuration.md: which verdicts each setting decides."""
     rows = []
     for key in KEYS:
-        units = [
-            *(
-                f"[{x.meta.id}]({address_of(x.meta.id, '.md')})"
-                for x in DETECTORS
-                if key.name in x.meta.needs
-            ),
-            *(f"[rules/{x.id}]({address_of(f'rules/{x.id}', '.md')})" for x in NAMING if key.name in x.needs),
-        ]
+        names = [x.meta.id for x in DETECTORS if key.name in x.meta.needs]
+        names += [f"rules/{x.id}" for x in NAMING if key.name in x.needs]
+        units = [f"[{x}]({address_of(x, '.md')})" for x in names]
         if key.name == ACCEPTS:
             units = ["none: it raises no alert about what is accepted"]
         rows.append((f"`{key.name}`", f"`{key.kafka_name}`", ", ".join(units) or "none asks for it"))
-    return _below(
-        page, "## What each setting decides", _table(("`--set`", "in Kafka", "decides verdicts of"), rows)
-    )
+    table = _table(("`--set`", "in Kafka", "decides verdicts of"), rows)
+    return _below(page, "## What each setting decides", table)
 
 
 def render_incidents_page(page: str) -> str:
@@ -167,14 +157,7 @@ def _table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-_WORDS_OF_ALERTS = {
-    "<application>": "APPLICATION",
-    "<audited>": "NAMESPACE",
-    "<pod>": "NAMESPACE/POD",
-    "<task>": "TASK",
-    "<count>": "N",
-    "<detector>": "DETECTOR",
-}
+_WORDS_OF_ALERTS = {"<application>": "APPLICATION", "<pod>": "NAMESPACE/POD", "<count>": "N"}
 """Placeholder of a description -> its word on the page."""
 
 

@@ -33,7 +33,7 @@ class Suite:
     """What a target runs: an expression of markers, and folders or files of each process beside the first."""
 
     marks: str
-    others: tuple[tuple[str, ...], ...]
+    others: tuple[list[str], ...]
     options: tuple[str, ...] = ()
 
 
@@ -42,33 +42,21 @@ SUITES: Mapping[str, Suite] = {
         "not heavy and not slow and not tables and not delivery and not packages and not charts and not cluster"
         " and not supply",
         (
-            ("tests/spark_rollup",),
-            (
-                "tests/architecture",
-                "tests/packaging",
-                "tests/benign",
-                "tests/proof",
-                "tests/agent/detectors",
-                "tests/agent/engine",
-                "tests/agent/observe/rocksdb",
-            ),
+            ["tests/spark_rollup"],
+            ["tests/architecture", "tests/packaging", "tests/benign", "tests/proof", "tests/agent/detectors",
+             "tests/agent/engine", "tests/agent/observe/rocksdb"],
         ),
     ),
     "services": Suite(
         "(delivery or packages or tables or slow) and not heavy",
         (
-            (
-                "tests/spark_rollup",
-                "tests/delivery/test_digests.py",
-                "tests/delivery/test_rollup_bronze.py",
-                "tests/delivery/test_rollup_sources.py",
-                "tests/delivery/test_rollup_streams.py",
-                "tests/e2e/test_levels.py",
-            ),
+            ["tests/spark_rollup", "tests/delivery/test_digests.py", "tests/delivery/test_rollup_bronze.py",
+             "tests/delivery/test_rollup_sources.py", "tests/delivery/test_rollup_streams.py",
+             "tests/e2e/test_levels.py"],
         ),
         ("--naming=delivery,packages,tables,slow",),
     ),
-}
+}  # fmt: skip
 
 
 def shares(suite: Suite, arguments: Sequence[str]) -> list[list[str]]:

@@ -22,13 +22,9 @@ TIME: Schema = {"type": "string", "format": "date-time"}
 OR_NONE = {"type": ["string", "null"]}
 TEXTS: Schema = {"type": "array", "items": TEXT}
 
-
 _SCALARS = {
-    FieldType.STRING: "string",
-    FieldType.LONG: "integer",
-    FieldType.DOUBLE: "number",
-    FieldType.BOOLEAN: "boolean",
-}
+    FieldType.STRING: "string", FieldType.LONG: "integer", FieldType.DOUBLE: "number", FieldType.BOOLEAN: "boolean",
+}  # fmt: skip
 
 
 def json_schema() -> dict[str, object]:

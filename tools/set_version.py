@@ -58,7 +58,7 @@ def main(argv: list[str]) -> int:
     """Set the version that is given, or list which file names which."""
     parser = argparse.ArgumentParser(description="Set the version everywhere that names it.")
     parser.add_argument(
-        "version", nargs="?", help="for example 0.3.0; without it: list the files and what they name"
+        "version", nargs="?", help="as in 0.3.0; without it: list the files and what they name"
     )
     version = parser.parse_args(argv).version
     if version is None:

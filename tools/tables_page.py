@@ -7,32 +7,21 @@ from pyspark.sql.types import StructType
 from spark_rollup import schemas
 
 TABLES: dict[str, tuple[StructType, str]] = {
-    "findings": (
-        schemas.FINDING,
-        "one row per finding of a rule or of an agent alone; also one line each in `findings.jsonl`",
-    ),
-    "incidents": (
-        schemas.INCIDENT,
-        "one row per incident, the worst first; also one line each in `incidents.jsonl`; see [incidents](incidents.md)",
-    ),
-    "timelines": (
-        schemas.TIMELINE,
-        "one row per interval (half-open) or mark (`to_us` null) of a task on a pod",
-    ),
+    "findings": (schemas.FINDING,
+        "one row per finding of a rule or of an agent alone; also one line each in `findings.jsonl`"),
+    "incidents": (schemas.INCIDENT,
+        "one row per incident, the worst first; also one line each in `incidents.jsonl`; see "
+        "[incidents](incidents.md)"),
+    "timelines": (schemas.TIMELINE, "one row per interval (half-open) or mark (`to_us` null) of a task on a pod"),
     "coverage": (schemas.COVERAGE, "one row per pod: how much of its time was really watched"),
     "pods": (schemas.PODS, "one row per pod, as last seen"),
-    "restarts": (
-        schemas.RESTARTS,
+    "restarts": (schemas.RESTARTS,
         "one row per copy of a task that is or was just held, or is damaged (no task: about the application on that "
-        "pod): may its pod be restarted?",
-    ),
+        "pod): may its pod be restarted?"),
     "churn": (schemas.CHURN, "one row per task and hour in which something moved"),
-    "verdicts": (
-        schemas.VERDICT,
-        "of `verify`, one row per copy of a store; see [digests](digests.md#verdicts)",
-    ),
+    "verdicts": (schemas.VERDICT, "of `verify`, one row per copy of a store; see [digests](digests.md#verdicts)"),
     "quarantine": (schemas.QUARANTINE, "one row per line (or file) of the input that was not used, and why"),
-}
+}  # fmt: skip
 
 MEANINGS = {
     "id": "the same in every run",

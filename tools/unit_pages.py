@@ -47,11 +47,8 @@ def _runbook(name: str, page: str) -> str:
 
 
 _REPORTS = {
-    Level.DAMAGE: "damage",
-    Level.EXPOSURE: "an exposure",
-    Level.EVENT: "an event",
-    Level.SELF: "what agents missed",
-}
+    Level.DAMAGE: "damage", Level.EXPOSURE: "an exposure", Level.EVENT: "an event", Level.SELF: "what agents missed",
+}  # fmt: skip
 
 
 def _head(name: str) -> str:
@@ -127,8 +124,7 @@ def _levels(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _list(rows: Iterable[Row]) -> str:
-    lines = []
-    for meta, name in rows:
-        address = address_of(name, ".md").removeprefix("runbooks/")
-        lines.append(f"- [{name}]({address}): {meta.title} ({meta.severity.value})\n")
-    return "".join(lines)
+    return "".join(
+        f"- [{name}]({address_of(name, '.md').removeprefix('runbooks/')}): {meta.title} ({meta.severity.value})\n"
+        for meta, name in rows
+    )

@@ -26,28 +26,17 @@ def exposed_alert(name: str, meta: DetectorMeta) -> Alert:
         f"accepts={meta.id} for this application (in the sidecar's chart: facts.accepts)."
     )
     return Alert(
-        name=name,
-        expr=f"count by (cluster, namespace, application_id, release) ({chosen} > 0)",
-        severity="info",
-        for_m=WAIT_M,
-        keep_m=KEEP_M,
-        summary=f"Release or settings: {meta.title[0].lower()}{meta.title[1:]}",
-        description=text,
-        runbook=f"detectors/{meta.id}",
-        board="statewarden-application",
-        labels=REPEAT,
+        name=name, expr=f"count by (cluster, namespace, application_id, release) ({chosen} > 0)", severity="info",
+        for_m=WAIT_M, keep_m=KEEP_M, summary=f"Release or settings: {meta.title[0].lower()}{meta.title[1:]}",
+        description=text, runbook=f"detectors/{meta.id}", board="statewarden-application", labels=REPEAT,
         cases=(*_cases(meta.id), *_twin_case(meta.twin)),
-    )
+    )  # fmt: skip
 
 
 def _cases(detector: str) -> tuple[Case, ...]:
     labels = {"namespace": "shop", "application_id": "orders", "release": "3.9.1"}
-    says = {
-        "<application>": "orders",
-        "<namespace>": "shop",
-        "<release>": ", Kafka Streams 3.9.1",
-        "<count>": "2",
-    }
+    place = {"<application>": "orders", "<namespace>": "shop"}
+    says = {**place, "<release>": ", Kafka Streams 3.9.1", "<count>": "2"}
     both = {_series(detector, "orders-0"): "20x3000", _series(detector, "orders-1"): "7x3000"}
     restarted = {x: f"{y[: y.index('x')]}x100 stale _x600 {y}" for x, y in both.items()}
     return (

@@ -32,22 +32,16 @@ def _agent_alert(
     severity: str = "warning",
 ) -> Alert:
     """One alert on one agent: `bad` fires it at `at_m` and not at `early_m`, `good` never does."""
-    return Alert(
-        name=name,
-        expr=expr,
-        severity=severity,
-        for_m=for_m,
-        summary=summary,
-        description=f"The agent on pod <pod>: {text}",
-        runbook=runbook,
-        board="statewarden-agent",
-        cases=(
-            Case("fires", bad, at_m, _POD, _SAYS),
-            Case("does not fire yet", bad, early_m),
-            Case(f"stays quiet: {why_quiet}", good, at_m),
-            Case("stays quiet: the series is missing", _QUIET_TARGET, at_m),
-        ),
+    cases = (
+        Case("fires", bad, at_m, _POD, _SAYS),
+        Case("does not fire yet", bad, early_m),
+        Case(f"stays quiet: {why_quiet}", good, at_m),
+        Case("stays quiet: the series is missing", _QUIET_TARGET, at_m),
     )
+    return Alert(
+        name=name, expr=expr, severity=severity, for_m=for_m, summary=summary,
+        description=f"The agent on pod <pod>: {text}", runbook=runbook, board="statewarden-agent", cases=cases,
+    )  # fmt: skip
 
 
 _UP = "statewarden_agent_heartbeat_timestamp_seconds"
@@ -186,14 +180,13 @@ AGENT: tuple[Alert, ...] = (
 )  # fmt: skip
 
 _UNLISTED = "statewarden_rollup_incidents_unlisted"
-_LAST, _MARK = (
-    "statewarden_rollup_last_success_timestamp_seconds",
-    "statewarden_rollup_watermark_timestamp_seconds",
-)
+_LAST = "statewarden_rollup_last_success_timestamp_seconds"
+_MARK = "statewarden_rollup_watermark_timestamp_seconds"
 
 
-def _in_cluster(series: str, cluster: str) -> str:
-    return f'{series}{{cluster="{cluster}"}}'
+def _of_clusters(cluster: str, *values: str) -> dict[str, str]:
+    both = zip((_LAST, _MARK), values, strict=False)
+    return {f'{series}{{cluster="{cluster}"}}': told for series, told in both}
 
 
 def _rollup_alert(
@@ -214,12 +207,8 @@ ROLLUP: tuple[Alert, ...] = (
         "No fleet audit has finished for three hours. Problems that only show across pods are not detected. Next: check its "
         "last job (kubectl get jobs, its log); the next run catches up by itself. Raise the three hours if it runs less than hourly.",
         Case("fires", {_LAST: "600x400"}, 200, {}),
-        Case(
-            "fires for one of two clusters",
-            {_in_cluster(_LAST, "a"): "600x400", _in_cluster(_LAST, "b"): "0x30 9600x400"},
-            200,
-            {"cluster": "a"},
-        ),
+        Case("fires for one of two clusters", _of_clusters("a", "600x400") | _of_clusters("b", "0x30 9600x400"), 200,
+             {"cluster": "a"}),
         Case("does not fire yet after 3 hours", {_LAST: "600x400"}, 190),
         Case("stays quiet: a run each hour, one late", {_LAST: "0x60 3600x100 9600x200"}, 250),
         Case("stays quiet: there is no rollup (see absence)", _QUIET_TARGET, 300),
@@ -232,17 +221,9 @@ ROLLUP: tuple[Alert, ...] = (
         "The newest event of the last audit was more than an hour old when it ran: agents are not shipping, or not to where the "
         "fleet audit reads. Next: check StatewardenAgentSpoolFilling and the fleet audit's input.",
         Case("fires", {_LAST: "20000x100", _MARK: "10000x100"}, 31, {}),
-        Case(
-            "fires for one of two clusters",
-            {
-                _in_cluster(_LAST, "a"): "20000x100",
-                _in_cluster(_MARK, "a"): "10000x100",
-                _in_cluster(_LAST, "b"): "20000x100",
-                _in_cluster(_MARK, "b"): "19000x100",
-            },
-            31,
-            {"cluster": "a"},
-        ),
+        Case("fires for one of two clusters",
+             _of_clusters("a", "20000x100", "10000x100") | _of_clusters("b", "20000x100", "19000x100"), 31,
+             {"cluster": "a"}),
         Case("does not fire yet after 29 minutes", {_LAST: "20000x100", _MARK: "10000x100"}, 29),
         Case("stays quiet: the usual delay", {_LAST: "20000x100", _MARK: "19000x100"}, 60),
         Case("stays quiet: the series is missing", _QUIET_TARGET, 60),
@@ -262,7 +243,7 @@ ROLLUP: tuple[Alert, ...] = (
         Case("stays quiet: the series is missing", _QUIET_TARGET, 60),
         severity="info",
     ),
-)
+)  # fmt: skip
 
 ROLLUP_ABSENT: tuple[Alert, ...] = (
     _rollup_alert(

@@ -33,12 +33,8 @@ SAME = "cluster, namespace, application_id, incident_id"
 _SHOWS = {LOCAL: "statewarden_tasks", OF_FLEET: "statewarden_rollup_lost_events"}
 """What is there beside incidents, so that the quiet is not that of an empty Prometheus."""
 
-SAYS = {
-    "<application>": "orders",
-    "<pod>": "shop/orders-0",
-    "<namespace>": "shop",
-    "<incident>": "i-0123456789ab",
-}
+_INCIDENT = "i-0123456789ab"
+SAYS = {"<application>": "orders", "<pod>": "shop/orders-0", "<namespace>": "shop", "<incident>": _INCIDENT}
 
 
 def detector_alerts(meta: DetectorMeta) -> tuple[Alert, ...]:
@@ -162,12 +158,8 @@ def _same_alert_cases(unit: str, severity: Severity, scope: Scope | None, for_m:
         before, after = (other, was) if "confidence" in label else (was, other)
         now = (f"orders 0_3 (now: {what}).", f"The step since {what}.")
         until, since = f"1x{for_m + 2} stale", f"_x{for_m + 3} 1x50"
-        series = {
-            before: until,
-            _text(scope, "It was.", "It was asked."): until,
-            after: since,
-            _text(scope, *now): since,
-        }
+        series = {before: until, _text(scope, "It was.", "It was asked."): until}
+        series |= {after: since, _text(scope, *now): since}
         cases.append(Case(f"is the same alert when {what}", series, for_m + 5, labels, SAYS, now))
     return tuple(cases)
 
@@ -175,12 +167,7 @@ def _same_alert_cases(unit: str, severity: Severity, scope: Scope | None, for_m:
 def _text(scope: Scope | None, summary: str, next_step: str, pod: str = "orders-0") -> str:
     """Give the series with the text of the incident."""
     place = {"namespace": "shop", "pod": pod} if scope else {"namespace": "statewarden"}
-    said = {
-        "application_id": "orders",
-        "incident_id": "i-0123456789ab",
-        "summary": summary,
-        "next_step": next_step,
-    }
+    said = {"application_id": "orders", "incident_id": _INCIDENT, "summary": summary, "next_step": next_step}
     return _series(TEXTS["agent" if scope else "fleet"], {**place, **said})
 
 
@@ -205,7 +192,7 @@ def _labels(unit: str, scope: Scope | None) -> dict[str, str]:
         labels["application_id"] = "orders"
     if scope is not None:
         labels["pod"] = "orders-0"
-    return {**labels, "incident_id": "i-0123456789ab", "rule" if scope is None else "detector": unit}
+    return {**labels, "incident_id": _INCIDENT, "rule" if scope is None else "detector": unit}
 
 
 def _incident(unit: str, severity: Severity, scope: Scope | None, **more: str) -> str:

@@ -17,6 +17,10 @@ DIRECTORY = "deploy/dashboards"
 
 SOURCE = {"type": "prometheus", "uid": "${datasource}"}
 TAG = "statewarden"
+_FIRST = (
+    "severity", "Value", "detector", "rule", "named_by", "namespace", "application_id", "task_id", "tasks", "pod", "pods",
+)  # fmt: skip
+"""Columns of tables: how bad, what, where."""
 _GREEN, _AMBER, _RED, _BLUE, _GREY, _INK = "green", "orange", "red", "blue", "#7b838c", "text"
 
 _WORDS: dict[Meaning, dict[str, tuple[str, str]]] = {
@@ -73,10 +77,8 @@ def board_files() -> dict[str, str]:
 
 def _board(board: Board) -> dict[str, object]:
     # alerts on the time axis: a step in a curve and its alert are side by side
-    alerts = (
-        'ALERTS{alertname=~"Statewarden.+",alertstate="firing",severity=~"critical|warning",'
-        f"{OF_NAMESPACE}}}"
-    )
+    shown = 'alertname=~"Statewarden.+",alertstate="firing",severity=~"critical|warning"'
+    alerts = f"ALERTS{{{shown},{OF_NAMESPACE}}}"
     source = {
         "allowCustomValue": True, "includeAll": False, "label": "Prometheus", "multi": False, "name": "datasource",
         "query": "prometheus", "skipUrlSync": False, "type": "datasource",
@@ -128,10 +130,8 @@ def _panel(panel: Panel) -> dict[str, object]:
         "noValue": panel.empty, "thresholds": {"mode": "absolute", "steps": steps}, "unit": panel.unit,
     }  # fmt: skip
     if words := _WORDS.get(panel.meaning):
-        numbers = enumerate(words.items())
-        options = {
-            value: {"color": color, "index": at, "text": text} for at, (value, (text, color)) in numbers
-        }
+        rows = enumerate(words.items())
+        options = {value: {"color": color, "index": at, "text": text} for at, (value, (text, color)) in rows}
         defaults["mappings"] = [{"options": options, "type": "value"}]
     if panel.kind in _CUSTOM:
         defaults["custom"] = _CUSTOM[panel.kind]
@@ -156,36 +156,17 @@ def _panel(panel: Panel) -> dict[str, object]:
 def _query(kind: Kind, query: Query, ref_id: str) -> dict[str, object]:
     instant = kind in (Kind.TABLE, Kind.STAT)
     shown = {"format": "table"} if kind is Kind.TABLE else {"legendFormat": query.legend or "__auto"}
-    return {
-        "datasource": SOURCE,
-        "expr": query.expr,
-        "instant": instant,
-        "range": not instant,
-        "refId": ref_id,
-        **shown,
-    }
+    asked = {"datasource": SOURCE, "expr": query.expr, "refId": ref_id}
+    return {**asked, "instant": instant, "range": not instant, **shown}
 
 
 def _columns(panel: Panel) -> list[str]:
-    """List the columns of a table in their order: how bad, what, where, then the rest; Grafana's own is alphabetical."""
+    """List the columns of a table: `_FIRST`, then the rest; Grafana's own order is alphabetical."""
     expr = panel.queries[0].expr
     name = expr.removeprefix("sort_desc(").partition("{")[0]
     grouped = re.search(r"by \(([^)]*)\)", RECORDED.get(name, expr))
     labels = grouped[1].split(", ") if grouped else []
-    first = (
-        "severity",
-        "Value",
-        "detector",
-        "rule",
-        "named_by",
-        "namespace",
-        "application_id",
-        "task_id",
-        "tasks",
-        "pod",
-        "pods",
-    )
-    return [x for x in first if x in (*labels, "Value")] + [x for x in labels if x not in first]
+    return [x for x in _FIRST if x in (*labels, "Value")] + [x for x in labels if x not in _FIRST]
 
 
 def _overrides(columns: Sequence[str]) -> Iterator[dict[str, object]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -96,9 +97,8 @@ CLUSTER = Variable("cluster", "Cluster", "label_values(statewarden_agent_up, clu
 NAMESPACE = Variable(
     "namespace", "Namespace", f"label_values(statewarden_agent_up{{{OF_CLUSTER}}}, namespace)"
 )
-APPLICATION = Variable(
-    "application", "Application", f"label_values(statewarden_tasks{{{OF_NAMESPACE}}}, application_id)"
-)
+_TASKS = f"statewarden_tasks{{{OF_NAMESPACE}}}"
+APPLICATION = Variable("application", "Application", f"label_values({_TASKS}, application_id)")
 POD = Variable("pod", "Pod", f"label_values(statewarden_agent_up{{{OF_NAMESPACE}}}, pod)")
 TASK = Variable("task", "Task", f"label_values(statewarden_task_severity{{{OF_APPLICATION}}}, task_id)")
 """Each is narrowed by those before it."""
@@ -107,10 +107,13 @@ TASK = Variable("task", "Task", f"label_values(statewarden_task_severity{{{OF_AP
 def incidents_of(selector: str) -> str:
     """Ask for open incidents by their ids, the value being the severity (1 to 3), the worst first."""
     by = "cluster, namespace, application_id, pod, incident_id, tasks, detector, named_by, confidence, configured_exposure"
-    parts = (
-        f'{rank} * max by ({by}) (statewarden_incident_info{{{selector},severity="{severity}"}})'
-        for rank, severity in ((3, "critical"), (2, "warning"), (1, "info"))
+    return _ranked(
+        lambda severity: f'max by ({by}) (statewarden_incident_info{{{selector},severity="{severity}"}})'
     )
+
+
+def _ranked(ask: Callable[[str], str]) -> str:
+    parts = (f"{3 - at} * {ask(severity)}" for at, severity in enumerate(("critical", "warning", "info")))
     return f"sort_desc({' or '.join(parts)})"
 
 
@@ -137,8 +140,7 @@ def incident_row(selector: str, board: str) -> Row:
 
 def worst_first(selector: str, labels: str) -> str:
     """Ask for findings by place and detector, the value being the severity (1 to 3), the worst first."""
-    parts = (
-        f'{rank} * (sum by ({labels}) (statewarden_task_findings{{{selector},severity="{severity}"}}) > bool 0)'
-        for rank, severity in ((3, "critical"), (2, "warning"), (1, "info"))
+    series = "statewarden_task_findings"
+    return _ranked(
+        lambda severity: f'(sum by ({labels}) ({series}{{{selector},severity="{severity}"}}) > bool 0)'
     )
-    return f"sort_desc({' or '.join(parts)})"
