@@ -223,7 +223,7 @@ def severity_of(case: TaskCase, since_us: int, *, is_trusted: bool) -> Severity:
         entry is trusted whatever is there. LegacyCheckpointingStateStore.migrateLegacyOffsets (4.3.0): the first start
         moves it into the new store.
     """
-    alone_us = max(since_us, *(x for x in _touched(case.task) if x <= case.now_us))
+    alone_us = max([since_us, *(x for x in _touched(case.task) if x <= case.now_us)])
     waits = case.task.held is not True and case.waited_us(alone_us) >= DEAD_US
     return Severity.CRITICAL if is_trusted and waits else Severity.WARNING
 

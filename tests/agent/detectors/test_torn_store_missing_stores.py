@@ -32,16 +32,17 @@ def gone(
     walk: tuple[float, float] | None = None,
     lives: tuple[ProcessLife, ...] = (),
     removed: float | None = None,
+    changed: float = 0,
 ) -> TaskCase:
     """The checkpoint names `s`, which has no directory; its incarnations ended at these times.
 
-    `walk`: a deletion that was seen between these; `removed`: when the checkpoint went.
+    `walk`: a deletion that was seen between these; `removed`: when the checkpoint went; `changed`: its time.
     """
     one, app = store(), Application("app", exists=True)
     one.past += tuple(past(x) for x in ended)
     app.lives += lives
     judged = task(*([one] if known else []), checkpoints=[checkpoint(10, offset, ended=removed)])
-    judged.held = held
+    judged.held, judged.mtime_us = held, at(changed)
     if walk is not None:
         judged.walk = Deletion(at(walk[0]), at(walk[1]), Shape.OWNER_WALK, held=False)
     made = case(judged, release=release, application=app)
@@ -64,6 +65,7 @@ LIVES = (ProcessLife(at(0), at(97)), ProcessLife(at(97.5)))
     # the last moment: nobody has taken it, and a start would trust the offset
     "for less than a minute": (gone(20, 30, 41), WARNED),
     "for a minute": (gone(20, 30, 40), PROVED),
+    "by a clock that was ahead": (gone(20, 30, 40, changed=500), PROVED),
     "the clock was set forward since: 40 s": (gone(20, 30, 40, clock_set=(50, 70)), WARNED),
     "it was set before": (gone(20, 30, 40, clock_set=(10, 35)), PROVED),
     "it was set beyond now": (gone(20, 30, 40, clock_set=(90, 110)), PROVED),
