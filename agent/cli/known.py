@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -18,6 +19,7 @@ from agent.contract.events import Severity, Status
 from agent.contract.finding import Evidence, last_words, read_back
 from agent.contract.grouping import Link
 from agent.contract.incidents import Incident, gather
+from agent.contract.levels import Counted
 from agent.contract.units import Remedy
 from agent.engine.one_reading import plural
 from agent.errors import UnreadError, UsageError
@@ -35,6 +37,9 @@ class Story:
         self._unread: list[str] = []
         self._is_spool = False
         self._unread_lines: list[str] = []  # why each was not read
+        self._counted: dict[
+            tuple[str, str], dict[str, Counted]
+        ] = {}  # namespace, pod -> boot -> its newest word
         is_audit = Path(source, "incidents.jsonl").is_file()
         found = self._audited() if is_audit else self._recorded(config)
         self._incidents = gather(map(_with_evidence, found), link=lambda x: x.link)
@@ -100,17 +105,21 @@ class Story:
         from agent.cli.recorded import Recorded  # it loads what reads from a network
 
         recorded = Recorded(self._source, config)
-        findings = last_words(self._findings(recorded.lines()), _about, _when)
+        last = last_words(self._findings(recorded.lines()), _about, _when)
+        findings = [self._settled(x) for x in last]
         self._is_spool = recorded.is_spool
         if recorded.unread:
             path, why = next(iter(recorded.unread.items()))
             count_of = f"{len(recorded.unread)} of {recorded.segments} segments"
             self._unread.append(f"{count_of} can't be read and were passed over, the first: {path}: {why}")
+        self._unread += self._missed(findings)
         return [_of_an_agent(x) for x in findings]
 
     def _findings(self, lines: Iterable[bytes]) -> Iterator[Told]:
+        """Give the findings, and keep what heartbeats count."""
         for line in lines:
-            if line and (b'"finding_id"' in line or not line.endswith(b"}")):  # torn ones may have had it
+            is_cut = not line.endswith(b"}")  # it may have been one
+            if line and (b'"finding_id"' in line or b'"open_criticals"' in line or is_cut):
                 try:
                     told = decode(line)
                 except ContractError as error:
@@ -118,6 +127,38 @@ class Story:
                 else:
                     if "finding_id" in told:
                         yield told
+                    elif "open_criticals" in told:
+                        self._count(told)
+
+    def _count(self, told: Told) -> None:
+        said: Any = told
+        ids, numbers = said.get("open_ids") or (), (said["open_criticals"], said.get("open_warnings") or 0)
+        one = Counted(said["boot_id"], said["sequence"], said["observed_at_us"], *numbers, ids)
+        boots = self._counted.setdefault(_place(told), {})
+        boots[one.boot] = max(one, boots.get(one.boot, one), key=lambda x: x.sequence)
+
+    def _settled(self, told: Told) -> Told:
+        """Close what a later heartbeat of its boot no longer names: the event of its end is lost."""
+        boot, sequence, _ = _when(told)
+        level = self._counted.get(_place(told), {}).get(boot)
+        if level is None or not _is_urgent(told) or not level.ends(str(told["finding_id"]), boot, sequence):
+            return told
+        over = {"status": Status.RESOLVED.value, "resolved_at_us": level.at_us, "observed_at_us": level.at_us}
+        return {**told, **over}
+
+    def _missed(self, findings: Iterable[Told]) -> Iterator[str]:
+        """Say of which pods open findings are not there, by their newest heartbeats."""
+        own: dict[tuple[str, str], list[Told]] = defaultdict(list)
+        for x in findings:
+            own[_place(x)].append(x)
+        for place, boots in sorted(self._counted.items()):
+            level = max(boots.values(), key=lambda x: (x.at_us, x.sequence))
+            known = [x for x in own[place] if _is_urgent(x) or _is_later(x, level)]
+            criticals = {str(x["finding_id"]) for x in known if x["severity"] == Severity.CRITICAL}
+            more = sum(level.missed(criticals, {str(x["finding_id"]) for x in known}))
+            if more:
+                is_, what = ("is", "finding") if more == 1 else ("are", "findings")
+                yield f"{place[1]}: its agent counts {more} open {what} that {is_} not in {self._source}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,8 +242,20 @@ def _namespace_of(told: Told) -> str:
     return "/".join(str(x) for x in (told.get("cluster"), told.get("namespace") or "") if x is not None)
 
 
+def _place(told: Told) -> tuple[str, str]:
+    return _namespace_of(told), str(told.get("pod"))
+
+
+def _is_urgent(told: Told) -> bool:
+    return told["status"] == Status.OPEN and told["severity"] != Severity.INFO
+
+
+def _is_later(told: Told, level: Counted) -> bool:
+    return told["severity"] != Severity.INFO and level.is_before(*_when(told))
+
+
 def _about(told: Told) -> tuple[str, str, str]:
-    return _namespace_of(told), str(told.get("pod")), str(told["finding_id"])
+    return *_place(told), str(told["finding_id"])
 
 
 def _when(told: Told) -> tuple[str, int, int]:

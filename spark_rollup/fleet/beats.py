@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from agent.contract.events import Kind
+from agent.contract.levels import Counted
 from spark_rollup.fleet.events import SLOT_US, Event
 
 STOPPING = "stopping"
@@ -127,7 +128,7 @@ def last_word(counted: Sequence[Beat], since_us: int) -> LastWord:
 
 
 class Level(NamedTuple):
-    """The newest counts of a pod's newest boot; `last` None = it counts nothing: it is older than contract 1.3."""
+    """The newest counts of a boot; `last` None = it counts nothing: it is older than contract 1.3."""
 
     pod_uid: str
     boot_id: str
@@ -138,19 +139,30 @@ class Level(NamedTuple):
     warnings: int | None
     tasks: int | None
 
+    def counted(self, ids: Mapping[tuple[str, str, int], Sequence[str]]) -> Counted | None:
+        """Say what they count, and what by boot and sequence is named; None = nothing is counted."""
+        if self.last is None or self.us is None or self.criticals is None or self.warnings is None:
+            return None
+        named = ids.get((self.pod_uid, self.boot_id, self.last), ())
+        return Counted(self.boot_id, self.last, self.us, self.criticals, self.warnings, named)
 
-def level_of(counted: Sequence[Beat]) -> Level:
-    """Find the newest counts."""
+
+def levels_of(counted: Sequence[Beat]) -> list[Level]:
+    """Find the newest counts of each boot, the newest boot last."""
     boots: dict[tuple[str, str], list[Beat]] = defaultdict(list)
     for x in counted:
         boots[x.boot].append(x)
-    newest = max(
+    ordered = sorted(
         boots.values(), key=lambda own: (max((x.last_us, x.at_last_us, x.last) for x in own), own[0].boot_id)
     )
-    counts = [x for x in newest if x.level_last is not None]
+    return [_level(own) for own in ordered]
+
+
+def _level(own: Sequence[Beat]) -> Level:
+    counts = [x for x in own if x.level_last is not None]
     level = max(counts, key=lambda x: x.level_last or 0, default=None)
     return Level(
-        *newest[0].boot, min(x.at_first_us for x in newest), level and level.level_last, level and level.level_us,
+        *own[0].boot, min(x.at_first_us for x in own), level and level.level_last, level and level.level_us,
         level and level.criticals, level and level.warnings, level and level.tasks,
     )  # fmt: skip
 

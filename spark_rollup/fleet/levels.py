@@ -6,13 +6,14 @@ counts more than is known here, "nothing found" means unknown.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable
 from enum import StrEnum
 
+from agent.contract import events as contract
 from agent.contract import finding
-from agent.contract.events import Affected, Confidence, Kind, Level, Severity, Status
-from spark_rollup.fleet.beats import LastWord
-from spark_rollup.fleet.beats import Level as Counts
+from agent.contract.events import Affected, Confidence, Kind, Severity, Status
+from agent.contract.levels import Counted
+from spark_rollup.fleet.beats import LastWord, Level
 from spark_rollup.fleet.events import Event
 from spark_rollup.fleet.rows import Entry, Heard, Said
 
@@ -29,7 +30,7 @@ def last_words(events: Iterable[Event]) -> list[Said]:
 def _said(x: Event) -> Said:
     return Said(
         x.finding_id or "", x.detector or "",
-        level=_known(x.level, Level, Level.EVENT),
+        level=_known(x.level, contract.Level, contract.Level.EVENT),
         severity=_known(x.severity, Severity, Severity.WARNING),
         confidence=_known(x.confidence, Confidence, Confidence.UNKNOWN),
         status=_known(x.status, Status, Status.OPEN),
@@ -52,60 +53,42 @@ def _known(word: str | None, values: type[StrEnum], default: StrEnum) -> str:
     return word if word in {value.value for value in values} else default.value
 
 
-def settled(said: Iterable[Said], level: Counts, open_ids: Sequence[str]) -> list[Said]:
-    """Close open findings that a later heartbeat of the same boot no longer names: the event of their end is lost.
+def settled(said: Iterable[Said], counted: Iterable[Counted]) -> list[Said]:
+    """Close open findings that a later heartbeat of the same boot no longer names: the event of their end is lost."""
+    of_boot = {x.boot: x for x in counted}
 
-    An agent that was restarted may have forgotten them: what an earlier boot said last stays as it was.
-    """
-    said = list(said)
-    last, at_us = level.last, level.us
-    if last is None or at_us is None or len(open_ids) != _total(level):
-        return said
-    return [
-        x._replace(status=Status.RESOLVED.value, resolved_at_us=at_us, observed_at_us=at_us)
-        if x.status == Status.OPEN.value and x.severity != Severity.INFO.value and x.heard_boot == level.boot_id
-        and x.heard_sequence < last and x.finding_id not in open_ids
-        else x
-        for x in said
-    ]  # fmt: skip
+    def one(x: Said) -> Said:
+        level = of_boot.get(x.heard_boot)
+        is_urgent = x.status == Status.OPEN.value and x.severity != Severity.INFO.value
+        if level is None or not is_urgent or not level.ends(x.finding_id, x.heard_boot, x.heard_sequence):
+            return x
+        return x._replace(
+            status=Status.RESOLVED.value, resolved_at_us=level.at_us, observed_at_us=level.at_us
+        )
 
-
-def _total(level: Counts) -> int | None:
-    if level.criticals is None or level.warnings is None:
-        return None
-    return level.criticals + level.warnings
+    return [one(x) for x in said]
 
 
 def heard(
-    pod: str, last: LastWord, level: Counts, open_ids: Sequence[str], said: Iterable[Said], seen: int
+    pod: str, last: LastWord, level: Level, counted: Counted | None, said: Iterable[Said], seen: int
 ) -> Heard:
     """Say what a pod's agent counts as open and what of that is not known; `seen`: how many tasks its events name.
 
-    Of findings that were resolved later than the heartbeat it is known that they were open. Where a heartbeat names
-    fewer ids than it counts, the counts decide.
+    Of findings that were resolved later than the heartbeat it is known that they were open.
     """
     known = [
         x for x in said
-        if x.severity != Severity.INFO.value and (x.status == Status.OPEN.value or _is_later(x, level))
+        if x.severity != Severity.INFO.value and (
+            x.status == Status.OPEN.value
+            or (counted is not None and counted.is_before(x.heard_boot, x.heard_sequence, x.heard_us))
+        )
     ]  # fmt: skip
     ids = {x.finding_id for x in known}
     criticals = {x.finding_id for x in known if x.severity == Severity.CRITICAL.value}
-    first = open_ids if level.criticals is None else open_ids[: max(level.criticals, 0)]
-    more = _missing(level.criticals, first, criticals)
-    both = _missing(_total(level), open_ids, ids)
+    more = counted.missed(criticals, ids) if counted else (0, 0)
+    open_ids = counted.ids if counted else ()
     missed = list(dict.fromkeys(x for x in open_ids if x not in ids))
     return Heard(
-        pod, last.last_us, last.stopped, level.boot_us, level.us, more, max(both - more, 0), missed,
+        pod, last.last_us, last.stopped, level.boot_us, level.us, *more, missed,
         max((level.tasks or 0) - seen, 0), level.tasks, open_ids,
     )  # fmt: skip
-
-
-def _is_later(x: Said, level: Counts) -> bool:
-    if level.us is None or level.last is None:
-        return False
-    return x.heard_sequence > level.last if x.heard_boot == level.boot_id else x.heard_us >= level.us
-
-
-def _missing(number: int | None, ids: Iterable[str], known: Collection[str]) -> int:
-    """Return how many of so many, some of which are named, are not known; 0 where nothing was counted."""
-    return max((number or 0) - len(known), len(set(ids) - set(known)), 0)

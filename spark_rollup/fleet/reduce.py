@@ -55,15 +55,14 @@ def story(where: tuple[str, str], given: OfPod, asked: Question) -> Story | None
     """Reduce what is known of a pod; None = of its time nothing is."""
     if not given.beats:
         return None
-    name, level = where[1], beats.level_of(given.beats)
-    open_ids = max(
-        (
-            list(x.open_ids or ()) for x in given.events
-            if beats.names_open(x) and (x.pod_uid, x.boot_id, x.sequence) == (level.pod_uid, level.boot_id, level.last)
-        ),
-        default=[],
-    )  # fmt: skip
-    said = levels.settled(levels.last_words(given.events), level, open_ids)
+    name, boots = where[1], beats.levels_of(given.beats)
+    ids = {
+        (x.pod_uid, x.boot_id, x.sequence): list(x.open_ids or ())
+        for x in given.events
+        if beats.names_open(x)
+    }
+    counted = [x.counted(ids) for x in boots]
+    said = levels.settled(levels.last_words(given.events), filter(None, counted))
     last = beats.last_word(given.beats, asked.since_us)
     unseen = gaps.gaps_of(given.beats, given.torn, given.events, asked.as_of_us, asked.ahead.get(where))
     if "/".join(where) in asked.cut.values():
@@ -71,7 +70,7 @@ def story(where: tuple[str, str], given: OfPod, asked: Question) -> Story | None
     pod = Pod(
         name,
         given.applications,
-        levels.heard(name, last, level, open_ids, said, given.tasks),
+        levels.heard(name, last, boots[-1], counted[-1], said, given.tasks),
         [x for x in unseen if x.to_us >= asked.since_us],
         gaps.merged(name, unseen),
     )

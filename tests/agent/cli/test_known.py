@@ -104,3 +104,32 @@ def test_what_another_pod_is_to_remove_is_not_removed_here(statewarden: Callable
     say(tmp_path, "4.jsonl", told("d", "i-0000000000cc", "0_4", loud), 1_000)
     say(tmp_path, "3.jsonl", told("c", "i-0000000000cc", "0_3", quiet), 2_000, pod="pod-8")
     assert "together: also copy and remove 0_4 in" in statewarden("plan", "i-0000000000aa", tmp_path).out
+
+
+def count(place: Path, at_us: int, number: int, *ids: str, boot: str = "boot") -> None:
+    """Ship what the agent of pod-7 counts as open and critical."""
+    body = {"open_criticals": len(ids), "open_warnings": 0, "open_ids": list(ids)}
+    beat = Record(Kind.HEARTBEAT, at_us, {**body, "blind": [], "applications": [], "tasks": 1})
+    line = Encoder(Origin("uid", boot, "pod-7", "shop")).encode(beat, number)
+    (place / f"beat-{boot}-{number}.jsonl").write_text(f"{line}\n")
+
+
+def test_what_a_later_heartbeat_no_longer_names_is_over(statewarden: Callable, tmp_path: Path) -> None:
+    """The event of its end is lost; a heartbeat of another boot may have forgotten it."""
+    say(tmp_path, "a.jsonl", DAMAGE, 2_000, number="5")
+    count(tmp_path, 1_000, 4)
+    count(tmp_path, 9_000, 1, boot="other")
+    assert "(confirmed, open)" in statewarden("explain", INCIDENT_ID, "--events", tmp_path).out
+    count(tmp_path, 3_000, 6)
+    assert "(confirmed, resolved" in statewarden("explain", INCIDENT_ID, "--events", tmp_path).out
+
+
+def test_what_is_counted_and_not_there_is_said(statewarden: Callable, tmp_path: Path) -> None:
+    """Its event is lost: it may come first, or be of the task that is asked about."""
+    say(tmp_path, "a.jsonl", DAMAGE, 2_000, number="5")
+    count(tmp_path, 3_000, 6, DAMAGE.id, "f" * 16)
+    said = statewarden("explain", DAMAGE.application_id, "--events", tmp_path)
+    assert (said.code, "pod-7: its agent counts 1 open finding that is not in" in said.err) == (3, True)
+    assert statewarden("plan", INCIDENT_ID, tmp_path).code == 3
+    say(tmp_path, "b.jsonl", replace(OVER, id="f" * 16, application_id="other"), 4_000, number="7")
+    assert statewarden("explain", DAMAGE.application_id, "--events", tmp_path).code == 0

@@ -65,6 +65,13 @@ def its_end_is_lost(fleet: Fleet) -> None:
 
 
 @story
+def its_end_is_lost_and_the_agent_made_again(fleet: Fleet) -> None:
+    a = fleet.pod("pod-a", ends_s=400).finds(BUG, "0_0", 100)
+    a.finds(BUG, "0_0", 200, status="resolved").loses_findings(200)
+    fleet.pod("pod-a", boot="boot-2", begins_s=405)
+
+
+@story
 def the_next_boot_forgot_it(fleet: Fleet) -> None:
     fleet.pod("pod-a", ends_s=400).finds(BUG, "0_0", 100)
     fleet.pod("pod-a", boot="boot-2", begins_s=405)
@@ -109,6 +116,8 @@ def test_what_is_counted_and_not_known_is_missed(audited, name, criticals, warni
 
 def test_what_the_same_boot_no_longer_counts_is_over(audited):
     """The event of its end is lost, not the end; who was restarted may have forgotten it, so it stays open."""
+    (before,) = audited.rows("local", its_end_is_lost_and_the_agent_made_again)
+    assert before["status"] == "resolved"
     (over,) = audited.rows("local", its_end_is_lost)
     assert (over["status"], over["resolved_at_us"], over["observed_at_us"]) == (
         "resolved",
