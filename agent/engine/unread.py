@@ -25,7 +25,7 @@ _UNASKED = "whether a process holds it cannot be asked"
 def unread(inventory: Inventory) -> dict[str, str]:
     """List the places that could not be read, and why, by path; empty = all was read.
 
-    What is open among the blind intervals that have a place; a checkpoint that has not the form of one; and a lock that
+    What is open among the blind intervals that have a place; a file that has not the form of its kind; and a lock that
     could not be asked, because rules that wait for its release have not spoken.
     """
     found = {
@@ -34,6 +34,8 @@ def unread(inventory: Inventory) -> dict[str, str]:
     for application in inventory.applications.values():
         if application.exists and application.lock is LockState.UNKNOWN:
             found.setdefault(f"{application.id}/{names.LOCK_FILE}", _UNASKED)
+        if application.exists and application.process_problem is not None:
+            found.setdefault(f"{application.id}/{names.PROCESS_FILE}", application.process_problem)
     for task in tasks_of(inventory):
         if task.lock is LockState.UNKNOWN:
             found.setdefault(f"{task.path}/{names.LOCK_FILE}", _UNASKED)

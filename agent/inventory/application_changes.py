@@ -30,6 +30,7 @@ def reduce_application(inventory: Inventory, reading: ApplicationReading) -> lis
         changes.append(change_of(Change.APPLICATION_SEEN, reading))
     application.inode, application.mtime_us = reading.inode, reading.mtime_us
     application.process_id = reading.process_id or application.process_id
+    application.process_problem = reading.process_problem
     application.processes = reading.processes
     lock = LockReading(reading.place, reading.at_us, reading.source, None, reading.lock, reading.lock_inode)
     changes += reduce_application_lock(application, lock)

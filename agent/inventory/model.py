@@ -242,6 +242,7 @@ class Application:
     mtime_us: int = 0  # of its directory
     first_seen_us: int = 0
     process_id: str | None = None
+    process_problem: str | None = None  # why its file names none
     lock: LockState | None = None
     lock_inode: int = 0
     lock_since_us: int = 0

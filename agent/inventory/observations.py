@@ -192,6 +192,7 @@ class ApplicationReading(Seen):
     mtime_us: int = 0  # when a task, or a file beside the tasks, was made or removed last
     process_id: str | None = None  # from `kafka-streams-process-metadata`; None if absent or malformed
     process_hidden: Unseen | None = None  # why that file could not be read, if it is there
+    process_problem: str | None = None  # why it names none; an empty one is being written
     lock: LockState | None = None  # state of the application's `.lock`; None = there is no such file
     lock_inode: int = 0  # its inode
     processes: tuple[ProcessFact, ...] = ()  # visible processes

@@ -112,7 +112,7 @@ class Observer:
         stat = self._stat_directory(place.path)
         if isinstance(stat, Unseen):
             return ApplicationReading(place, at_us, source, stat)
-        process_id, hidden = self._process_id(f"{place.path}/{names.PROCESS_FILE}")
+        process_id, hidden, malformed = self._process_id(f"{place.path}/{names.PROCESS_FILE}")
         lock, inode = self._lock(f"{place.path}/{names.LOCK_FILE}")
         if lock not in (LockState.HELD, LockState.FREE) and not process_id:
             entries = self.disk.list(place.path)
@@ -127,6 +127,7 @@ class Observer:
             mtime_us=stat.mtime_us,
             process_id=process_id,
             process_hidden=hidden,
+            process_problem=malformed,
             lock=lock,
             lock_inode=inode,
             processes=tuple(x for x in self.disk.processes() if x.works_on(place.path)),
@@ -375,11 +376,12 @@ class Observer:
         stat = self.disk.stat(path)
         return state, 0 if isinstance(stat, Unseen) else stat.inode
 
-    def _process_id(self, path: str) -> tuple[str | None, Unseen | None]:
+    def _process_id(self, path: str) -> tuple[str | None, Unseen | None, str | None]:
+        """Read the process id; else why the file could not be read, or what is wrong in it."""
         content = self.disk.read_at(path, 0, MAX_PROCESS_FILE_BYTES)
         if isinstance(content, Unseen) or not content:
-            return None, content if content in (Unseen.DENIED, Unseen.UNREADABLE) else None
+            return None, content if content in (Unseen.DENIED, Unseen.UNREADABLE) else None, None
         try:
-            return parse_process_file(content), None
-        except ProcessFileError:
-            return None, None
+            return parse_process_file(content), None, None
+        except ProcessFileError as error:
+            return None, None, str(error)

@@ -82,6 +82,14 @@ def test_what_is_denied_is_named(state: Path, closed: str, much: str) -> None:
     assert which(places) == f"not read: {closed} (permission denied)"
 
 
+def test_a_process_file_of_no_process_is_named(state: Path) -> None:
+    """Kafka Streams makes another one at its next start, and says so in its log alone."""
+    file = state / "app" / "kafka-streams-process-metadata"
+    file.write_text('{"processId"')
+    places = unread(pipeline_of(state).inventory)
+    assert (list(places), "not JSON" in str(places)) == (["app/kafka-streams-process-metadata"], True)
+
+
 @pytest.mark.parametrize("place", ["app", "app/0_0", "app/0_0/rocksdb", "app/0_0/rocksdb/s"])
 def test_a_link_is_named_and_never_absence(state: Path, place: str) -> None:
     """What was moved to a larger disk and linked is somewhere else, not nowhere; at every level, dangling or not."""

@@ -107,6 +107,7 @@ def test_a_process_file_that_says_nothing(content: bytes) -> None:
     """A malformed one is the file of an application all the same; an empty one is being written."""
     look = Observer(disk_with(process=content)).application(APP, AT_US, NOW)
     assert (look.unseen, look.process_id, look.process_hidden) == (None, None, None)
+    assert (look.process_problem is not None) is bool(content)
 
 
 # -- "could not look" is a value ------------------------------------------------------------------------
