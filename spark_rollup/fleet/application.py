@@ -191,6 +191,7 @@ class Application:
     proofs: list[Row] | None = None  # what `verify` found, rows of `FINDING`; None = it was not asked
     refuted: Mapping[str, set[str]] = field(default_factory=dict)
     """Where agents' findings were found to be wrong: pods by finding id."""
+    unnamed: set[tuple[str, str]] = field(default_factory=set)  # `whereabouts.unnamed`
 
     @property
     def where(self) -> Place:

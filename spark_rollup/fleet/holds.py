@@ -51,9 +51,12 @@ def held_by(event: Event) -> bool | None:
 
 
 def holders(
-    seen: Iterable[Point], marks: Iterable[Mark], last_us: Mapping[str, int], renewed: Mapping[str, int]
+    seen: Iterable[Point],
+    marks: Iterable[Mark],
+    last_us: Mapping[str, int],
+    gone: Mapping[tuple[str, str], int],
 ) -> Iterator[Hold]:
-    """Find who held a task when; `last_us`: when each pod was last heard; `renewed`: see `pods.renewed`.
+    """Find who held a task when; `last_us`: when each pod was last heard; `gone`: see `whereabouts.gone`.
 
     A holder is visible through an open RocksDB or a held task lock; a task whose locks no agent can see has no row.
     The cleaner takes the lock of a directory that it deletes: such an interval has `cleaner` set, it is no owner.
@@ -72,16 +75,15 @@ def holders(
             for before, x in zip([None, *own], own, strict=False)
             if not before or before.now_held != x.now_held
         ]
-        is_gone = own[-1].observed_at_us < renewed.get(pod, 0)
         for x, after in zip(flips, [*flips[1:], None], strict=False):
             if x.now_held and pod in last_us:
-                end_us = renewed[pod] if is_gone else last_us[pod]
+                end_us = gone.get((task, pod), last_us[pod])
                 from_us, to_us = x.observed_at_us, after.observed_at_us if after else end_us
                 cleaner = after is not None and any(
                     at_us >= from_us and abs(at_us - to_us) <= CLEANER_MARGIN_US
                     for at_us in cleaned[task, pod]
                 )
-                yield Hold(task, pod, from_us, to_us, after is None and not is_gone, cleaner)
+                yield Hold(task, pod, from_us, to_us, after is None and (task, pod) not in gone, cleaner)
 
 
 def marks_of(events: Iterable[Event]) -> Iterator[Mark]:

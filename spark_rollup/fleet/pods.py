@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 from agent.contract.codec import moment
 from spark_rollup.fleet.application import Pod, Pods
@@ -42,18 +43,26 @@ def unrepaired(pod: Pod) -> list[Unwatched]:
     return [x for x in pod.unwatched if pod.heard and x.until_us >= pod.heard.last_us]
 
 
-def renewed(pods: Pods) -> Mapping[str, int]:
-    """Say when each pod's newest agent began, of those that were watched since for long enough to tell of every task.
+class Watched(NamedTuple):
+    """Since when a pod is watched by its newest agent, and since when without a break (microseconds)."""
 
-    A task that it never names is not there any more, such as on a pod that was made again with an empty volume.
+    boot_us: int
+    whole_us: int
+
+
+def renewed(pods: Pods) -> Mapping[str, Watched]:
+    """Say since when pods are watched, of those that were for long enough to tell of every task.
+
+    A task that an agent did not name since is not there any more, such as on a pod that was made again with an empty
+    volume; or that it went is among what was lost.
     """
     found = {}
     for pod in pods.values():
         if pod.heard and pod.heard.boot_us is not None:
             patience_us = GONE_US + (pod.heard.tasks or 0) * ROUND_US // TASKS_A_ROUND
-            seen_us = max([pod.heard.boot_us, *(x.until_us for x in pod.unwatched)])
-            if pod.heard.last_us - seen_us > patience_us:
-                found[pod.name] = pod.heard.boot_us
+            whole_us = max([pod.heard.boot_us, *(x.until_us for x in pod.unwatched)])
+            if pod.heard.last_us - whole_us > patience_us:
+                found[pod.name] = Watched(pod.heard.boot_us, whole_us)
     return found
 
 

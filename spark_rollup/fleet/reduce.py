@@ -14,11 +14,11 @@ from spark_rollup.fleet.application import Application, Place, Pod, Pods, Rule, 
 from spark_rollup.fleet.beats import LastWord
 from spark_rollup.fleet.judge import judge
 from spark_rollup.fleet.meta import Row
-from spark_rollup.fleet.pods import CUT, TOO_MANY, known_pod, renewed
+from spark_rollup.fleet.pods import CUT, TOO_MANY, known_pod
 from spark_rollup.fleet.questioned import questioned
 from spark_rollup.fleet.rows import Gap, Mark, Reading, Said
 from spark_rollup.fleet.thin import OfApplication, OfPod
-from spark_rollup.fleet.whereabouts import followed
+from spark_rollup.fleet.whereabouts import followed, gone, unnamed
 
 TIMELINES, COVERAGE, PODS, KNOWN_PODS = "timelines", "coverage", "pods", "known_pods"
 RELEASES, DISABLED, LOCAL, UNSEEN = "releases", "disabled", "local", "gaps"
@@ -113,7 +113,7 @@ def application(
     """Reduce what is known of an application to what rules see, and say which of its tasks are in question."""
     name, said = place[1], followed(said, given, pods, asked.as_of_us, asked.rules)
     last_us = {pod.name: pod.heard.last_us for pod in pods.values() if pod.heard}
-    held = list(holds.holders(given.points, given.marks, last_us, renewed(pods)))
+    held = list(holds.holders(given.points, given.marks, last_us, gone(given, pods)))
     is_named = name is not None and any(name in pod.applications for pod in pods.values())
     known = settings.effective(name, given.events, asked.overrides) if name is not None and is_named else None
     local = [x for x in said if x.status == Status.OPEN.value or x.observed_at_us >= asked.since_us]
@@ -122,7 +122,7 @@ def application(
         *place, asked.as_of_us, asked.since_us, pods, known,
         lives=list(holds.lives(given.events, held, given.marks, last_us)),
         sightings=given.sightings, said=said,
-        proofs=None if asked.proofs is None else asked.proofs.get(place, []),
+        proofs=None if asked.proofs is None else asked.proofs.get(place, []), unnamed=unnamed(given, pods),
     )  # fmt: skip
     of_tasks: Mapping[str, Sequence[Any]] = {
         "holds": held,

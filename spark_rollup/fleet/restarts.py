@@ -204,6 +204,7 @@ def _add_doubt(app: Application, task: Task, state: _State, said: str | None) ->
         or (None if unseen is None else f"not watched at {moment(unseen)}")
         or said
         or ("its agent reports fewer tasks than its events show" if state.pod in app.miscounted else None)
+        or ("not named since events were lost" if state.now and (task.id, state.pod) in app.unnamed else None)
         or ("its stores are not read yet" if state.now and _is_unread(task, state.pod) else None)
         or (None if task.cut_us is None else f"readings up to {moment(task.cut_us)} were too many to be read")
     )

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from agent.contract.events import Severity, Status
 from spark_rollup.fleet.application import SKEW_US, Pods, Rule
 from spark_rollup.fleet.clones import STORE
-from spark_rollup.fleet.pods import GONE_US, has_ended, is_silent, renewed
+from spark_rollup.fleet.pods import DROPPED, EARLIER, GONE_US, LOST, has_ended, is_silent, renewed
 from spark_rollup.fleet.rows import Said, Sighting
 from spark_rollup.fleet.thin import OfApplication
 
@@ -33,14 +33,15 @@ def followed(
     """
     if not given.sightings:
         return list(said)
-    began, told = renewed(pods), {(x.finding_id, x.pod) for x in said}
+    began = {pod: x.boot_us for pod, x in renewed(pods).items()}
+    told = {(x.finding_id, x.pod) for x in said}
     asks = {detector for rule in rules for detector in rule.meta.asks}
     shown, stores = defaultdict[Copy, list[Sighting]](list), defaultdict[Store, list[Sighting]](list)
     for x in given.sightings:
         if x.what == STORE and x.task_id is not None:
             shown[x.task_id, x.pod].append(x)
             stores[x.task_id, x.key].append(x)
-    named = _named(given)
+    named = named_last(given)
     at_work = {pod for (_, pod), at_us in named.items() if at_us >= began.get(pod, at_us + 1)}
 
     def one(x: Said) -> Iterable[Said]:
@@ -68,7 +69,31 @@ def followed(
     return [y for x in said for y in one(x)]
 
 
-def _named(given: OfApplication) -> Mapping[Copy, int]:
+def gone(given: OfApplication, pods: Pods) -> Mapping[Copy, int]:
+    """List copies that their pods' agents no longer name, and since when (microseconds).
+
+    Of holds Spark gives only the first of an hour: of a task that shows no store a new boot alone tells that it went.
+    """
+    watched, found = renewed(pods), {}
+    shows = {(x.task_id, x.pod) for x in given.sightings}
+    for (task, pod), at_us in named_last(given).items():
+        if pod in watched:
+            since_us = watched[pod].whole_us if (task, pod) in shows else watched[pod].boot_us
+            if at_us < since_us:
+                found[task, pod] = since_us
+    return found
+
+
+def unnamed(given: OfApplication, pods: Pods) -> set[Copy]:
+    """List copies that were not named since events of their pod were lost: they may have gone meanwhile."""
+    lost: dict[str, int] = defaultdict(int)
+    for gap in (x for pod in pods.values() for x in pod.gaps if x.cause in (LOST, DROPPED, EARLIER)):
+        lost[gap.pod] = max(lost[gap.pod], gap.to_us)
+    shows = {(x.task_id, x.pod) for x in given.sightings}
+    return {x for x, at_us in named_last(given).items() if x in shows and at_us < lost[x[1]]}
+
+
+def named_last(given: OfApplication) -> Mapping[Copy, int]:
     """Say when each copy was named last (microseconds)."""
     last: dict[Copy, int] = defaultdict(int)
     times = [(x.task_id, x.pod, x.to_us) for x in given.sightings if x.task_id is not None]

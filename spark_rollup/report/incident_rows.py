@@ -6,7 +6,6 @@ from collections.abc import Iterable
 
 from agent.contract.audited import FleetIncident, Row
 from agent.contract.codec import rfc3339
-from agent.contract.events import Severity, Status
 from spark_rollup.schemas import EVIDENCE
 
 _KEY = ("namespace", "id", "pod")
@@ -56,9 +55,3 @@ def row_of(one: FleetIncident) -> dict[str, object]:
             for role, found in one.findings
         ],
     }
-
-
-def count_open(incidents: Iterable[FleetIncident]) -> dict[str, int]:
-    """Count open incidents by severity, the most severe first; what there is none of is left out."""
-    severities = [one.severity for one in incidents if one.status is Status.OPEN]
-    return {level.value: severities.count(level) for level in reversed(Severity) if level in severities}

@@ -23,10 +23,11 @@ from spark_rollup.bronze.later import UNKNOWN_MAJOR, of_another_major
 from spark_rollup.fleet import judge, reduce
 from spark_rollup.fleet.meta import Row
 from spark_rollup.fleet.reduce import Question
+from spark_rollup.fleet.restarts import UNDECIDED
 from spark_rollup.judging.told import Told
 from spark_rollup.report import incident_rows, last_audit, page, since_last
 from spark_rollup.report.expected import Expected
-from spark_rollup.report.page.data import pod_key
+from spark_rollup.report.page.data import counts_as, pod_key
 from spark_rollup.report.restart_answer import Known, with_steps
 from spark_rollup.schemas import (
     CHURN,
@@ -124,8 +125,8 @@ def write(spark: SparkSession, tables: Tables, output: Path, began_us: int = 0) 
         "watermark": rfc3339(as_of_us),
         "since": rfc3339(since_us) if since_us else None,
         "version": __version__,
-        "findings": dict(sorted(Counter(str(row["severity"]) for row in findings).items())),
-        "incidents": incident_rows.count_open(incidents),
+        "findings": _counts(findings),
+        "incidents": dict(Counter(map(counts_as, shown.open_incidents()))),
         "open": {reporter: _open(findings, reporter) for reporter in (FLEET, AGENT)},
         "expected": None if tables.expected is None else tables.expected.row(),
         "since_last": None if shown.since_last is None else shown.since_last.counts(),
@@ -150,8 +151,12 @@ def _seen(tables: Tables, shown: page.PageData) -> since_last.Seen:
 
 
 def _open(findings: Sequence[Mapping[str, object]], reporter: str) -> dict[str, int]:
-    rows = [row for row in findings if row["status"] == Status.OPEN.value and row["reported_by"] == reporter]
-    return dict(sorted(Counter(str(row["severity"]) for row in rows).items()))
+    return _counts(x for x in findings if (x["status"], x["reported_by"]) == (Status.OPEN.value, reporter))
+
+
+def _counts(findings: Iterable[Mapping[str, object]]) -> dict[str, int]:
+    """Count by severity, and questions apart."""
+    return dict(Counter(UNDECIDED if x["detector"] == UNDECIDED else str(x["severity"]) for x in findings))
 
 
 def _key(row: Row, names: Iterable[str]) -> tuple[tuple[bool, Any], ...]:
