@@ -94,11 +94,20 @@ class Story:
             lines = Path(self._source, "findings.jsonl").read_text("ascii").splitlines()
             rows = [json.loads(line) for line in lines]
             if all("remedy" in row for row in rows):
+                self._unread += self._lacking()
                 return [read(row) for row in rows]
             why = "of another version"
         except (OSError, ValueError, KeyError, TypeError):
             why = "not to be read"
         raise UnreadError(f"{self._source}: findings.jsonl is {why}; run an audit again")
+
+    def _lacking(self) -> Iterator[str]:
+        """Say what the audit did not read; without its marker one is being written, or was cut off."""
+        marker = Path(self._source, "_SUCCESS.json")
+        if not marker.is_file():
+            yield f"{self._source}: no audit has finished there (_SUCCESS.json is missing)"
+        elif lacking := json.loads(marker.read_text("ascii")).get("lacking"):
+            yield str(lacking)
 
     def _recorded(self, config: Config) -> list[FleetFinding]:
         """Read the last word about each finding in what agents recorded."""

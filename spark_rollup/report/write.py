@@ -128,6 +128,7 @@ def write(spark: SparkSession, tables: Tables, output: Path, began_us: int = 0) 
         "findings": _counts(findings),
         "incidents": dict(Counter(map(counts_as, shown.open_incidents()))),
         "open": {reporter: _open(findings, reporter) for reporter in (FLEET, AGENT)},
+        "lacking": shown.lacking(),
         "expected": None if tables.expected is None else tables.expected.row(),
         "since_last": None if shown.since_last is None else shown.since_last.counts(),
         "quarantined": dict(sorted(reasons.items())),

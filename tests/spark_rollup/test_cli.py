@@ -223,19 +223,18 @@ class TestRealRuns:
         """An open critical that no rule knows of: exit code 1, on the terminal, in every output; no all-clear."""
         fleet = Fleet("shop", "orders")
         fleet.pod("pod-a").holds("0_0", 5).finds("false-clean-store", "0_0", 60, store="s", identity="i")
-        fleet.pod("pod-b").finds("undecided", None, 60, level="exposure", severity="warning")
         source, out = fleet.write(tmp_path / "in"), tmp_path / "out"
         asked = ["audit", "--input", str(source), "--output", str(out)]
         assert main(asked) == 1
         told = capsys.readouterr().out
-        assert told.startswith("1 incident open: 1 critical; 1 undecided")
+        assert told.startswith("1 incident open: 1 critical")
         assert (
             "CRITICAL false-clean-store  shop/orders/0_0/s on pod-a  "
             "(confirmed, open; reported by its agent only)"
         ) in told
         marker = json.loads((out / "_SUCCESS.json").read_text())
-        assert marker["incidents"] == {"critical": 1, "undecided": 1}
-        assert marker["open"]["agent"] == {"critical": 1, "undecided": 1}
+        assert marker["incidents"] == {"critical": 1}
+        assert marker["open"]["agent"] == {"critical": 1}
         assert (
             'statewarden_rollup_findings_open{rule="false-clean-store",severity="critical",reported_by="agent"} 1.0'
             in (out / "metrics.prom").read_text()

@@ -108,6 +108,7 @@ def test_the_fleets_surfaces_have_the_same_step(
     (tmp_path / "incidents.jsonl").touch()
     space = {"namespace": "eu-1/shop"}
     (tmp_path / "findings.jsonl").write_text("".join(f"{json.dumps(row(x) | space)}\n" for x in TWO))
+    (tmp_path / "_SUCCESS.json").write_text('{"lacking": ""}')
     assert main(["explain", one.id, "--events", str(tmp_path)]) == 0
     assert plain(capsys.readouterr().out).count(STEP) == 1
     assert main(["plan", TWO[1].id, str(tmp_path)]) == 0
@@ -116,6 +117,12 @@ def test_the_fleets_surfaces_have_the_same_step(
         "NAMESPACE=shop", "POD=pod-a", "TASKS=(0_0 0_2)", "STORES=()", "SEEN_AT='2023-11-14 22:13:21.000000 UTC'",
     ):  # fmt: skip
         assert f"\n{known}  #" in script or f"\n{known}\n" in script
+    (tmp_path / "_SUCCESS.json").write_text('{"lacking": "1 line is of an unknown contract version"}')
+    assert (main(["explain", one.id, "--events", str(tmp_path)]), main(["plan", one.id, str(tmp_path)])) == (
+        3,
+        3,
+    )
+    assert "1 line is of an unknown" in capsys.readouterr().err
 
 
 def test_a_restart_follows_what_comes_first(fleet: list[FleetIncident]) -> None:

@@ -18,3 +18,10 @@ def test_a_pod_that_is_blind_now_is_not_cut_off_behind_longer_gaps():
     found = write._drawn(Told({TIMELINES: [*over, now]}), [], START_US + 9_001_000_000)
     assert len(found) == write.MAX_GAPS_DRAWN + 1
     assert found[-1]["to_us"] == now["to_us"]
+
+
+def test_what_is_undecided_is_counted_apart():
+    """As in the metrics: `_SUCCESS.json` said it was a warning."""
+    words = {"status": "open", "reported_by": "agent", "severity": "warning"}
+    found = [words | {"detector": "undecided"}, words | {"detector": "torn-store"}]
+    assert write._open(found, "agent") == {"undecided": 1, "warning": 1}
