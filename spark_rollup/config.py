@@ -12,11 +12,8 @@ from pathlib import Path
 from typing import Protocol
 
 from agent.contract.codec import epoch_us
-from agent.contract.reporting import GUARANTEES, HEARTBEAT_S, REPORTED_SETTINGS
+from agent.contract.reporting import GUARANTEES, REPORTED_SETTINGS
 from spark_rollup.errors import UnreadError, UsageError
-
-SILENT_AFTER_S = 3 * HEARTBEAT_S
-"""Without any event for longer than this (seconds) an agent counts as silent."""
 
 MARKER = "_bronze.json"
 """This file makes a directory a bronze directory."""

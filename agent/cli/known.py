@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from agent.cli.offline import read_once
 from agent.cli.output import is_undecided
@@ -20,7 +21,9 @@ from agent.contract.finding import Evidence, last_words, read_back
 from agent.contract.grouping import Link
 from agent.contract.incidents import Incident, gather
 from agent.contract.levels import Counted
+from agent.contract.reporting import SILENT_AFTER_S
 from agent.contract.units import Remedy
+from agent.contract.whereabouts import heir
 from agent.engine.one_reading import plural
 from agent.errors import UnreadError, UsageError
 
@@ -122,7 +125,7 @@ class Story:
             count_of = f"{len(recorded.unread)} of {recorded.segments} segments"
             self._unread.append(f"{count_of} can't be read and were passed over, the first: {path}: {why}")
         self._unread += self._missed(findings)
-        return [_of_an_agent(x) for x in findings]
+        return [_of_an_agent(x) for x in self._followed(findings, config)]
 
     def _findings(self, lines: Iterable[bytes]) -> Iterator[Told]:
         """Give the findings, and keep what heartbeats count."""
@@ -154,6 +157,43 @@ class Story:
             return told
         over = {"status": Status.RESOLVED.value, "resolved_at_us": level.at_us, "observed_at_us": level.at_us}
         return {**told, **over}
+
+    def _followed(self, findings: list[Told], config: Config) -> list[Told]:
+        """Say of the pod that got its volume what is open of a store whose own pod is silent."""
+        last_us = {x: max(y.at_us for y in boots.values()) for x, boots in self._counted.items()}
+        silent_us = max(last_us.values(), default=0) - SILENT_AFTER_S * 1_000_000
+        lost = [x for x in findings if _is_urgent(x) and last_us.get(_place(x), silent_us) < silent_us]
+        wanted = {str(x["identity"]) for x in lost if x.get("identity")}
+        if not wanted:
+            return findings
+        seen = self._sightings(wanted, config)
+        there = {_about(x) for x in findings}
+        for x in lost:
+            key = _namespace_of(x), x.get("task_id"), x.get("identity")
+            new = heir(str(x.get("pod")), seen[key], last_us[_place(x)])
+            if new is not None:
+                findings.remove(x)
+                moved = {**x, "pod": new[0]}
+                findings += [] if _about(moved) in there else [moved]
+        return findings
+
+    def _sightings(self, wanted: set[str], config: Config) -> Mapping[tuple[object, ...], list[_Sighting]]:
+        """Read it once more: when which pod showed these stores, by namespace, task and IDENTITY."""
+        from agent.cli.recorded import Recorded
+
+        seen: dict[tuple[object, ...], list[_Sighting]] = defaultdict(list)
+        needles = [x.encode() for x in wanted]
+        for line in Recorded(self._source, config).lines():
+            if b'"finding_id"' not in line and any(x in line for x in needles):
+                with suppress(ContractError):  # told by the first reading
+                    told: Any = decode(line)
+                    pod, at_us = str(told.get("pod")), told["observed_at_us"]
+                    stores = (told, *(told.get("stores") or ()))
+                    for one in wanted & {x.get("identity") for x in stores}:
+                        seen[_namespace_of(told), told.get("task_id"), one].append(
+                            _Sighting(pod, at_us, at_us)
+                        )
+        return seen
 
     def _missed(self, findings: Iterable[Told]) -> Iterator[str]:
         """Say of which pods open findings are not there, by their newest heartbeats."""
@@ -261,6 +301,12 @@ def _is_urgent(told: Told) -> bool:
 
 def _is_later(told: Told, level: Counted) -> bool:
     return told["severity"] != Severity.INFO and level.is_before(*_when(told))
+
+
+class _Sighting(NamedTuple):
+    pod: str
+    from_us: int
+    to_us: int
 
 
 def _about(told: Told) -> tuple[str, str, str]:

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 HEARTBEAT_S = 30  # seconds between two heartbeats of one agent
 
+SILENT_AFTER_S = 3 * HEARTBEAT_S
+"""Without any event for longer than this (seconds) an agent counts as silent."""
+
 SUMMARY_S = 60
 """Seconds between two rounds of summaries: after that much time lost transitions no longer mislead."""
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+from agent.contract.reporting import SILENT_AFTER_S
 from spark_rollup.clock import SKEW_US
 from spark_rollup.columns import MICROS
-from spark_rollup.config import SILENT_AFTER_S
 
 Pod = tuple[str, str]
 """Namespace and pod."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple, Protocol
 
+from agent.contract import whereabouts
 from agent.contract.codec import moment
 from agent.contract.events import Change, Status
 from spark_rollup.fleet.events import MICROS
@@ -32,8 +33,7 @@ from spark_rollup.fleet.rows import (
 )
 from spark_rollup.fleet.words import entry
 
-SKEW_US = 10 * MICROS
-"""Clocks of two pods differ by less than this (microseconds): what is shorter says nothing about their order."""
+SKEW_US = whereabouts.SKEW_US
 
 FAR_MORE_RATIO = 2
 """A copy with more than this many times the puts of another one has far more."""

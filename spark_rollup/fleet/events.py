@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from agent.contract.events import Kind
-from agent.contract.reporting import SUMMARY_S
-from spark_rollup.config import SILENT_AFTER_S
+from agent.contract.reporting import SILENT_AFTER_S, SUMMARY_S
 
 MICROS = 1_000_000
 

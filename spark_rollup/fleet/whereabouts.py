@@ -10,7 +10,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from agent.contract.events import Severity, Status
-from spark_rollup.fleet.application import SKEW_US, Pods, Rule
+from agent.contract.whereabouts import heir
+from spark_rollup.fleet.application import Pods, Rule
 from spark_rollup.fleet.clones import STORE
 from spark_rollup.fleet.pods import DROPPED, EARLIER, GONE_US, LOST, has_ended, is_silent, renewed
 from spark_rollup.fleet.rows import Said, Sighting
@@ -54,17 +55,17 @@ def followed(
             is_named = named.get((task, x.pod), 0) >= since_us or x.pod not in at_work
             gone = not is_named or _is_replaced(x, shown[task, x.pod], since_us)
             return [_over(x, since_us) if gone else x]
-        there = _heir(x, stores[task, x.identity or ""], pod.heard.last_us)
+        there = heir(x.pod, stores[task, x.identity or ""], pod.heard.last_us)
         if there is None:
             return [x]
-        heir, last_us = there
+        new, last_us = there
         if not (has_ended(pod.heard, as_of_us) or is_silent(pod, as_of_us)):
-            return [x, x._replace(pod=heir)]
-        if (x.finding_id, heir) in told:
+            return [x, x._replace(pod=new)]
+        if (x.finding_id, new) in told:
             return []
-        if _is_replaced(x, shown[task, heir], last_us + GONE_US):
+        if _is_replaced(x, shown[task, new], last_us + GONE_US):
             return [_over(x, last_us + GONE_US)]
-        return [*([x] if x.detector in asks else []), x._replace(pod=heir)]
+        return [*([x] if x.detector in asks else []), x._replace(pod=new)]
 
     return [y for x in said for y in one(x)]
 
@@ -112,20 +113,3 @@ def _is_replaced(x: Said, shown: Sequence[Sighting], since_us: int) -> bool:
 
 def _over(x: Said, at_us: int) -> Said:
     return x._replace(status=Status.RESOLVED.value, resolved_at_us=at_us, observed_at_us=at_us)
-
-
-def _heir(x: Said, seen: Iterable[Sighting], last_us: int) -> tuple[str, int] | None:
-    """Find the pod that shows a store since the last word of its own, and until when; None = none does.
-
-    Two pods that show it at one time have copies.
-    """
-    heirs: dict[str, list[Sighting]] = defaultdict(list)
-    for y in seen:
-        if y.pod != x.pod:
-            heirs[y.pod].append(y)
-    until = [
-        (max(y.to_us for y in own), pod)
-        for pod, own in heirs.items()
-        if min(y.from_us for y in own) > last_us - SKEW_US
-    ]
-    return max(until)[::-1] if until else None

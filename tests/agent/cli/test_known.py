@@ -106,12 +106,12 @@ def test_what_another_pod_is_to_remove_is_not_removed_here(statewarden: Callable
     assert "together: also copy and remove 0_4 in" in statewarden("plan", "i-0000000000aa", tmp_path).out
 
 
-def count(place: Path, at_us: int, number: int, *ids: str, boot: str = "boot") -> None:
-    """Ship what the agent of pod-7 counts as open and critical."""
+def count(place: Path, at_us: int, number: int, *ids: str, boot: str = "boot", pod: str = "pod-7") -> None:
+    """Ship what an agent counts as open and critical."""
     body = {"open_criticals": len(ids), "open_warnings": 0, "open_ids": list(ids)}
     beat = Record(Kind.HEARTBEAT, at_us, {**body, "blind": [], "applications": [], "tasks": 1})
-    line = Encoder(Origin("uid", boot, "pod-7", "shop")).encode(beat, number)
-    (place / f"beat-{boot}-{number}.jsonl").write_text(f"{line}\n")
+    line = Encoder(Origin("uid", boot, pod, "shop")).encode(beat, number)
+    (place / f"beat-{pod}-{boot}-{number}.jsonl").write_text(f"{line}\n")
 
 
 def test_what_a_later_heartbeat_no_longer_names_is_over(statewarden: Callable, tmp_path: Path) -> None:
@@ -133,3 +133,27 @@ def test_what_is_counted_and_not_there_is_said(statewarden: Callable, tmp_path: 
     assert statewarden("plan", INCIDENT_ID, tmp_path).code == 3
     say(tmp_path, "b.jsonl", replace(OVER, id="f" * 16, application_id="other"), 4_000, number="7")
     assert statewarden("explain", DAMAGE.application_id, "--events", tmp_path).code == 0
+
+
+@pytest.mark.parametrize(("gone", "others"), [(True, False), (True, True), (False, False)])
+def test_a_volume_that_moved_takes_its_findings_with_it(
+    statewarden: Callable, tmp_path: Path, *, gone: bool, others: bool
+) -> None:
+    """The pod that is gone had the incident open for good; two that show a store at one time have copies."""
+    second = 1_000_000
+    say(tmp_path, "a.jsonl", replace(DAMAGE, identity="one"), 100 * second, number="5")
+    count(tmp_path, 120 * second, 6, DAMAGE.id)
+    count(tmp_path, 900 * second, 9, pod="pod-z")
+    if others:
+        say(tmp_path, "b.jsonl", replace(OVER, identity="one"), 500 * second, pod="pod-z", number="3")
+    body = {"task_id": DAMAGE.task_id, "source": "timer", "stores": [{"store": "s", "identity": "one"}]}
+    shown = Record(Kind.SUMMARY, (400 if gone else 100) * second, body)
+    line = Encoder(Origin("uid", "boot", "pod-z", "shop")).encode(shown, 2)
+    (tmp_path / "c.jsonl").write_text(f"{line}\n")
+    said = statewarden("explain", DAMAGE.application_id, "--events", tmp_path)
+    (row,) = [x for x in said.out.splitlines() if x.startswith(INCIDENT_ID)]
+    assert ("resolved" if others else "open", "pod-z" if gone else "pod-7") == (
+        row.split()[1],
+        row.split()[7],
+    )
+    assert said.code == 0
