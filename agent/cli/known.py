@@ -43,7 +43,9 @@ class Story:
         self._counted: dict[
             tuple[str, str], dict[str, Counted]
         ] = {}  # namespace, pod -> boot -> its newest word
-        is_audit = Path(source, "incidents.jsonl").is_file()
+        is_audit = any(
+            Path(source, x).is_file() for x in ("_audit.json", "incidents.jsonl")
+        )  # or one cut off
         found = self._audited() if is_audit else self._recorded(config)
         self._incidents = gather(map(_with_evidence, found), link=lambda x: x.link)
 
