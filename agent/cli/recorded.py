@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import gzip
 import os
+import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from http.client import HTTPException, HTTPResponse
 from pathlib import Path
 from urllib.error import URLError
 from urllib.request import urlopen
 
 from agent.config import Config
+from agent.contract.reporting import SEGMENT_NAME
 from agent.delivery import OBJECT_STORE, parse_target
 from agent.errors import RetryableShipError, UnreadError, UsageError
 from agent.ship.database import DATABASE_NAME, StoreError
@@ -127,4 +129,14 @@ class Recorded:
             except (OSError, EOFError, zlib.error) as error:
                 self.unread[name] = str(error)
             else:
+                if _is_short(name, lines):
+                    self.unread[name] = "it holds less than its name announces"
                 yield from lines
+
+
+def _is_short(name: str, lines: Sequence[bytes]) -> bool:
+    found = re.search(SEGMENT_NAME, name)
+    if found is None or found[3]:
+        return found is not None and len(lines) < int(found[3])
+    reached = re.search(rb'"sequence":\s*(\d+)', lines[-1]) if lines else None
+    return reached is None or int(reached[1]) < int(found[2])

@@ -15,6 +15,9 @@ SUMMARY_S = 60
 REPEAT_S = 6 * 3600
 """Seconds after which an agent says again, at the latest, what is open and which settings are in force."""
 
+SEGMENT_NAME = r"-(\d+)-(\d+)(?:-k(\d+))?\.jsonl(\.gz)?$"
+"""A segment's name ends with the first and last sequence that it holds; if it was thinned, with how many are left."""
+
 OPEN_IDS = 100  # so many open findings a heartbeat names; it counts all
 
 GUARANTEES = ("at_least_once", "exactly_once", "exactly_once_beta", "exactly_once_v2")

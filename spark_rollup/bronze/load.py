@@ -16,13 +16,14 @@ from pyspark.sql import types as T
 from agent.contract.events import SCHEMA_MAJOR, Kind
 from agent.contract.field import Field, FieldType
 from agent.contract.fields import FIELDS, fields_of
+from agent.contract.reporting import SEGMENT_NAME
 from spark_rollup import clock
 from spark_rollup.bronze import snapshots
 from spark_rollup.bronze.later import UNKNOWN_MAJOR, is_later
 from spark_rollup.bronze.place import Place
 from spark_rollup.bronze.snapshots import EVERYTHING, Carried, Reading
 from spark_rollup.bronze.store import check_format, read_events, read_quarantine
-from spark_rollup.bronze.unpacked import CUT_OFF, SEGMENT_NAME, Checked, check_local_files, shown
+from spark_rollup.bronze.unpacked import CUT_OFF, Checked, check_local_files, shown
 from spark_rollup.columns import MICROS, ROUTINE, scoped
 from spark_rollup.config import files_below, is_bronze, literal
 from spark_rollup.errors import UsageError

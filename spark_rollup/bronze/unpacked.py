@@ -11,8 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import BinaryIO
 from urllib.parse import unquote
 
-SEGMENT_NAME = r"-(\d+)-(\d+)(?:-k(\d+))?\.jsonl(\.gz)?$"
-"""A segment's name ends with the first and last sequence that it holds; if it was thinned, with how many are left."""
+from agent.contract.reporting import SEGMENT_NAME
 
 LINE_BYTES = 16 * 1024 * 1024
 """Longest line that is read. An agent's are a few KiB; Spark holds each whole, several times over."""

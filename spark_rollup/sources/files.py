@@ -15,10 +15,10 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
+from agent.contract.reporting import SEGMENT_NAME
 from spark_rollup.bronze.load import is_segment, load_files, segments
 from spark_rollup.bronze.unpacked import (
     DEADLY,
-    SEGMENT_NAME,
     UNREAD,
     Checked,
     check_files,

@@ -40,3 +40,20 @@ def test_a_linked_folder_is_read(tmp_path: Path) -> None:
     (tmp_path / "events" / "pod-a").symlink_to(tmp_path / "elsewhere")
     recorded = Recorded(str(tmp_path / "events"), load_config(environment={}))
     assert list(recorded.lines()) == [b"there"]
+
+
+@pytest.mark.parametrize(
+    ("name", "numbers", "is_short"),
+    [
+        ("b-3-5.jsonl", [3, 4, 5], False), ("b-3-5.jsonl", [3, 4], True), ("b-3-5.jsonl.gz", [], True),
+        ("b-3-9-k2.jsonl", [3, 9], False), ("b-3-9-k2.jsonl", [9], True), ("other.jsonl", [], False),
+    ],
+)  # fmt: skip
+def test_a_segment_that_was_cut_off_between_two_lines_is_told(
+    tmp_path: Path, name: str, numbers: list[int], *, is_short: bool
+) -> None:
+    """Its name announces what it holds; what is left has the form of a whole one, an empty file even for gzip."""
+    (tmp_path / name).write_text("".join(f'{{"data":{{"sequence":{x}}}}}\n' for x in numbers))
+    recorded = Recorded(str(tmp_path), load_config(environment={}))
+    assert len(list(recorded.lines())) == len(numbers)
+    assert bool(recorded.unread) is is_short
