@@ -46,7 +46,7 @@ from agent.ship.sinks.directory import DirectorySink
 
 _DURATION = re.compile(r"(\d+)(s|m|h)", re.ASCII)
 _UNITS_US = {"s": 1_000_000, "m": 60_000_000, "h": 3_600_000_000}
-ONE_READING = "a scan can't see what happened before; only an agent that was running saw it"
+ONE_READING = "a scan can't see past restarts; only a running agent can"
 
 
 def parse_duration_us(text: str) -> int:

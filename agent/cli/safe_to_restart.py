@@ -21,7 +21,7 @@ from agent.contract.incidents import Incident, gather
 from agent.engine.one_reading import plural
 
 OTHERS = (
-    "other pods may have no copy (not checked). Ask the fleet: statewarden-rollup safe-to-restart"
+    "whether other pods have a copy was not checked. Ask the fleet: statewarden-rollup safe-to-restart"
     " --from OUT --pod POD; where this is the only instance, give --one-instance"
 )
 

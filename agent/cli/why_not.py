@@ -47,7 +47,7 @@ def why_not(name: str, source: Path, config: Config) -> int:
             silent.append(detector.meta.id)
         else:
             sys.stdout.write(f"\n{detector.meta.id}\n" + "".join(_lines(detector, case, read_us)))
-    asked = "not judged (ruled out by settings or release): "
+    asked = "not judged (ruled out by settings or release, or a setting is missing): "
     sys.stdout.write(f"\n{asked}{', '.join(silent)}\n" if silent else "")
     sys.stdout.write(f"\n{BEYOND_FILES}\n")
     return 0

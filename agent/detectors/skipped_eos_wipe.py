@@ -48,7 +48,7 @@ META = DetectorMeta(
     next_action=(
         "Stop this instance cleanly, keep a copy of the task directory, remove that task directory only, start"
         " again: the task is restored from committed records. Leave the other pods' copies alone. What"
-        " this task wrote to its changelog and output topics since the opening time may rest on uncommitted data"
+        " this task wrote to its changelog and output topics since the store was opened may rest on uncommitted data"
         " and stays wrong on every pod until it is reprocessed."
     ),
     consequence=UNCOMMITTED_RESULTS,

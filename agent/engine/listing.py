@@ -15,7 +15,7 @@ Unlisted: TypeAlias = tuple[Unseen, str]  # why an entry is not listed, and what
 
 LINK: Unlisted = (
     Unseen.UNREADABLE,
-    ", a symbolic link: it is not followed. Mount what it names, or give its parent as a state directory",
+    ", a symbolic link: it is not followed. Mount its target, or give the target's parent as a state directory",
 )
 
 _HOLD_DATABASES = (PathRole.STORES, PathRole.SEGMENTED_STORE)

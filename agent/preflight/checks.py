@@ -220,7 +220,7 @@ def _endpoint(facts: Facts) -> Said:
     said, silent, tried = "; ".join(found.refusals), len(found.refusals), len(found.tried)
     is_far = found.directory is None
     return _first_of(
-        (not where, OK, "no sink: events stay in the spool", "", ""),
+        (not where, OK, "no sink: nothing is shipped", "", ""),
         (not facts.spool.path, FAILED, "nothing is shipped without a spool", where, telling.SPOOL_ENV),
         (found.missing_library, FAILED,
          f"this image lacks what the sink needs: statewarden[{found.missing_library}]", where, telling.IMAGE_EXTRAS),

@@ -114,7 +114,7 @@ def _facts(data: PageData) -> str:
         f"Pod <b>{name(data.pod)}</b> · <b>{name(data.state_dir)}</b>{volume}<br>"
         f"{plural(data.applications_total, 'application')}, {plural(tasks, 'task')}, "
         f"{number(data.watches)} kernel watches · "
-        f"as of {codec.moment(data.at_us)} · since {moment(data.started_us, data.at_us)}"
+        f"as of {codec.moment(data.at_us)} · watching since {moment(data.started_us, data.at_us)}"
     )
 
 
@@ -152,7 +152,7 @@ def _incident(incident: Incident[Finding], data: PageData) -> str:
         detector=detector, place=" · ".join(place), since=moment(incident.since_us, data.at_us),
         sentence=escape(incident.sentence),
         because=f'<p class="where">{cause}</p>' if cause else "",
-        missing=f"<p>To know more, give: <code>{wanted}</code></p>" if wanted else "",
+        missing=f"<p>For a clearer verdict, give: <code>{wanted}</code></p>" if wanted else "",
         next=_with_code(incident.next_action),
         runbook=f'Runbook: <a href="{escape(_runbook(data.runbooks, lead.detector))}"><code>statewarden explain'
         f" {detector}</code></a>",

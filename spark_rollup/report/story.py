@@ -155,9 +155,9 @@ class _Run:
 def _words(first: Row, last: Row | None = None) -> str:
     """Say what a run of rows is about; without its last row, only what kind of event it is."""
     lane, store = str(first["lane"]), first["store"]
-    of_store = f" of store {store}" if store else ""
+    of_store = f", store {store}" if store else ""
     if lane == "checkpoint":
-        return f"checkpoint written{of_store}{_span(' at offset ', 'offset', first, last)}"
+        return f"checkpoint written{_span(' at offset ', 'offset', first, last)}{of_store}"
     if lane == "size":
         numbers = _span(", puts ", "puts", first, last) + _span(", offset ", "offset", first, last)
         return f"data flushed{of_store}{numbers}"

@@ -19,7 +19,7 @@ def test_one_pod_never_says_safe(statewarden: Callable, tmp_path: Path) -> None:
     """Nothing is wrong here, and nothing is known of the other pods: safe only where there are none."""
     said = statewarden("safe-to-restart", good(tmp_path), *PLAIN)
     assert said.code == 3
-    assert said.out.startswith("unknown: other pods may have no copy (not checked)")
+    assert said.out.startswith("unknown: whether other pods have a copy was not checked")
     alone = statewarden("safe-to-restart", "--one-instance", tmp_path, *PLAIN)
     assert (alone.code, alone.out.partition(",")[0]) == (0, "safe")
 

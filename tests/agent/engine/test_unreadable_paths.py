@@ -147,7 +147,7 @@ def test_links_are_not_followed():
     for seconds in (10, 20):
         minding.refusals.note_listing(app, entries, at(seconds))
     found = {x.detail.partition(", a symbolic link: it is not")[0]: x for x in minding.inventory.blind}
-    assert all("Mount what it names" in x.detail for x in minding.inventory.blind)
+    assert all("Mount its target" in x.detail for x in minding.inventory.blind)
     assert {(x.started_us, x.ended_us, x.cause) for x in found.values()} == {(at(10), None, "unreadable")}
     assert set(found) == {"at 'app/0_0'", "at 'app/__T__'", "at 'app/global'"}
     minding.refusals.note_listing(app, entries[1:], at(30))

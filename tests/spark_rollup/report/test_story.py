@@ -67,7 +67,7 @@ def test_marks_and_spans_are_words():
     told = [line.split("pod-a  ")[1] for line in story.story_lines(steps)]
     assert told == [
         "task created",
-        "store deleted cleaner-walk of store counts",
+        "store deleted cleaner-walk, store counts",
         "holds the task until the last reading",
         "not watched until 2026-11-18 11:06:46.000 UTC: silent",
     ]
@@ -81,7 +81,7 @@ def test_only_readings_with_something_new_flushed_are_listed():
     ]
     (line,) = story.story_lines(steps)
     assert (
-        "2 x data flushed of store counts, puts 5584 to 7362, offset 1999, until 2026-11-18 11:08:40" in line
+        "2 x data flushed, store counts, puts 5584 to 7362, offset 1999, until 2026-11-18 11:08:40" in line
     )
 
 
