@@ -20,9 +20,9 @@ from spark_rollup.fleet.meta import RuleMeta
 from spark_rollup.registry import NAMING, module_of
 from tools.affected_page import anchor_of_bug, harmful, name_of
 
-_PROOF = f"""Suspected? [Verify](../verify.md) first; `equal` or `behind` is a false alarm {WHILE_UNUSED}:
+_PROOF = f"""Suspected? [Verify](../verify.md) first; `equal` or `behind` clears it {WHILE_UNUSED}:
 
-    {proof_command("APP", "TASK", "STORE")}
+    {proof_command("APP", "TASK", "STORE").replace("STATE_DIR", "STATE").replace("HOST:9092", "B")}
 
 """
 

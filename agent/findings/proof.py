@@ -10,7 +10,7 @@ from agent.layout.names import GLOBAL_DIRECTORY
 
 WHILE_UNUSED = "only if the task has written nothing since"
 """When `equal` is a refutation: what is computed from a wrong value is in store and changelog alike."""
-_REFUTED = f"`equal` or `behind` is a false alarm {WHILE_UNUSED}"
+_REFUTED = f"`equal` or `behind` clears it {WHILE_UNUSED}"
 
 
 WHERE_PROVED = "beside the running application or on a stopped one"

@@ -92,7 +92,7 @@ def test_a_suspicion_begins_with_its_proof():
     assert said == (
         "Check it first, beside the running application or on a stopped one: `statewarden verify STATE_DIR "
         "--bootstrap-servers HOST:9092 --application orders --task 0_1 --store counts`; "
-        "`equal` or `behind` is a false alarm only if the task has written nothing since. Otherwise: Stop it."
+        "`equal` or `behind` clears it only if the task has written nothing since. Otherwise: Stop it."
     )
     assert f"`{proof_command('orders', '0_1', 'counts')}`" in said
 
