@@ -175,7 +175,7 @@ more: docs/rollup.md""",
         "let Java start faster from now on",
         "",
         """\
-Writes an archive of Spark's classes (about 200 MB) into the user's cache
+Writes an archive of Spark's classes (170 MB) into the user's cache
 directory. Later commands use it; one of another Java is ignored. The image has
 one.""",
         _DONE,

@@ -20,8 +20,8 @@ _MOST_BYTES = 1 << 20  # as much as a ConfigMap holds: what is larger is no sett
 
 _OTHER_FORMATS = (".yml", ".yaml", ".json")
 _NO_PROPERTIES = (
-    "it is no .properties file but YAML or another format, in which only the application knows what holds. Give the"
-    " facts by name: --set processing.guarantee=exactly_once_v2 (in a pod: `facts` of the chart)"
+    "it is no .properties file. Of YAML and JSON only the application knows which part holds. Give the"
+    " settings by name: --set processing.guarantee=exactly_once_v2 (in a pod: `facts` of the chart)"
 )
 
 

@@ -28,7 +28,7 @@ statewarden runs beside {{ $workload.kind }} {{ $name }}. Next:
 {{- if not (or (hasKey $known $fact) $elsewhere) }}{{ $missing = append $missing $fact }}{{ end }}
 {{- end }}
 {{- if $missing }}
-{{- $warnings = append $warnings (printf "Not given: %s (facts, agent.propertiesFrom, agent.streamsVersionFrom). Guarantee and release are never guessed: without the guarantee most bugs of exactly-once go unreported, without the release some others. For standbys Kafka's default (none) is assumed, and what depends on it is suspected at most." (join ", " $missing)) }}
+{{- $warnings = append $warnings (printf "Not given: %s (facts, agent.propertiesFrom, agent.streamsVersionFrom). None of them is guessed: a verdict that one of them decides is undecided." (join ", " $missing)) }}
 {{- end }}
 {{- $period := dig "spec" "template" "spec" "terminationGracePeriodSeconds" nil $workload }}
 {{- if not $period }}
