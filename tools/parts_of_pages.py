@@ -176,5 +176,5 @@ def _alert_section(alert: Alert) -> str:
     todo = f"Next: {steps}\n\n" if steps else ""
     return (
         f"\n## {alert.name}\n\n{alert.summary} ({alert.severity}{lasts}). {meaning[0].upper()}{meaning[1:]}\n\n{todo}"
-        f"More: [{alert.runbook.partition('/')[2]}]({address_of(alert.runbook, '.md')})\n"
+        f"More: [{alert.runbook.removeprefix('detectors/')}]({address_of(alert.runbook, '.md')})\n"
     )
