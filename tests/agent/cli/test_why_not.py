@@ -19,7 +19,10 @@ def test_a_trace_with_an_orderly_restart(statewarden: Callable[..., Said], trace
     said = statewarden("explain", "--why-not", "0_0", trace, *TOLD)
     assert said.code == 0
     assert "rocksdb/s: harmless: closed in order" in said.out
-    assert "not judged (ruled out by settings or release, or a setting is missing): carried-checkpoint" in said.out
+    assert (
+        "not judged (ruled out by settings or release, or a setting is missing): carried-checkpoint"
+        in said.out
+    )
 
 
 def test_a_finding_is_shown_as_such(statewarden: Callable[..., Said], traces: Path) -> None:

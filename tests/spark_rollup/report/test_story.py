@@ -80,9 +80,7 @@ def test_only_readings_with_something_new_flushed_are_listed():
         for at_s, puts, offset in ((0, 5584, 1999), (60, 5584, 1999), (120, 7362, 1999), (180, None, None))
     ]
     (line,) = story.story_lines(steps)
-    assert (
-        "2 x data flushed, store counts, puts 5584 to 7362, offset 1999, until 2026-11-18 11:08:40" in line
-    )
+    assert "2 x data flushed, store counts, puts 5584 to 7362, offset 1999, until 2026-11-18 11:08:40" in line
 
 
 def test_the_verdict_is_the_first_line():
