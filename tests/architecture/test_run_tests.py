@@ -68,7 +68,7 @@ def test_all_are_run(
     for name, text in (("one", "pass"), ("two", body), ("three", "pass")):
         (tmp_path / "tests" / name).mkdir(parents=True)
         (tmp_path / "tests" / name / f"test_{name}.py").write_text(f"def test_{name}():\n    {text}\n")
-    suite = Suite("not slow", (("tests/two",), ("tests/three",)))
+    suite = Suite("not slow", (["tests/two"], ["tests/three"]))
     assert run_tests.run(suite, ["-q", "-p", "no:randomly"]) == expected
     *_, last = capfdbinary.readouterr().out.decode().splitlines()
     assert LAST_LINE.match(last)

@@ -86,7 +86,9 @@ def unpacked(state: Path) -> None:
         path.write_text(path.read_text().replace(old, new))
         times = (first / name).stat()
         os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
-    (state / APPLICATION / "kafka-streams-process-metadata").write_text('{"processId":"1"}')
+    (state / APPLICATION / "kafka-streams-process-metadata").write_text(
+        '{"processId":"b94ea365-6889-4fc5-9011-3b93f5624cca"}'
+    )
 
 
 def _replayed(trace: Path, events: Path) -> list[dict[str, Any]]:

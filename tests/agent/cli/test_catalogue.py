@@ -30,18 +30,14 @@ BODY = {
     "finding_id": FINDING_ID, "detector": "unrestored-store", "level": "damage", "severity": "warning",
     "confidence": "suspected", "status": "open", "application_id": "orders\x1b[31m", "task_id": "0_3",
     "opened_at_us": 1_700_000_000_000_000, "upstream": ["KAFKA-7672"], "affected": "yes", "missing_facts": [],
-    "summary": "Task 0_3: state is missing.",
+    "summary": "Task 0_3: state is missing.", "next_action": "Stop this instance.",
     "evidence": [{"at": "2023-11-14T22:13:20.000000Z", "what": "store opened", "where": "orders/0_3"}],
-    "next_action": "Stop this instance.",
 }  # fmt: skip
 INCIDENT_ID = "i-0123456789ab"
 OF_ONE: dict[str, object] = {"incident_id": INCIDENT_ID}
 EXPOSURE: dict[str, object] = {
-    "finding_id": "b" * 16,
-    "detector": "torn-store",
-    "level": "exposure",
-    "opened_at_us": 1,
-}
+    "finding_id": "b" * 16, "detector": "torn-store", "level": "exposure", "opened_at_us": 1,
+}  # fmt: skip
 
 
 def event(sequence: int = 1, **changes: object) -> str:
@@ -306,9 +302,8 @@ def test_explain_reads_a_spool(statewarden: Callable, tmp_path: Path) -> None:
     audit = statewarden("explain", "b" * 16, "--events", tmp_path)
     assert "a spool holds only what is not shipped yet" in " ".join(other.complaint.split())
     assert audit.complaint.endswith("findings.jsonl is not to be read; run an audit again\n")
-    (tmp_path / "incidents.jsonl").rename(
-        tmp_path / "_audit.json"
-    )  # one was killed while it put them in place
+    # one was killed while it put them in place
+    (tmp_path / "incidents.jsonl").rename(tmp_path / "_audit.json")
     assert statewarden("explain", "b" * 16, "--events", tmp_path).complaint == audit.complaint
 
 
