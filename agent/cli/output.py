@@ -132,7 +132,9 @@ class Reading:
         tasks = tasks_of(pipeline.inventory)
         copied = sum(map(is_undated, tasks))
         if copied:
-            said.append(f"{plural(copied, 'task')} judged without file times, which a copy did not keep")
+            said.append(
+                f"{plural(copied, 'task')} judged without file times, which the copy lost (cp -a keeps them)"
+            )
         read_us = pipeline.ledger.read_once_us
         ahead = 0 if read_us is None else sum(is_ahead(x, read_us) for x in tasks)
         if ahead:

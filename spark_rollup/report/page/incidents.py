@@ -228,7 +228,7 @@ def _evidence(incident: FleetIncident, left_bytes: int) -> str:
         else ""
     )
     roles = Counter(str(role) for role, _ in ordered)
-    words = ", ".join(f"{number} {escape(role)}" for role, number in roles.items())
+    words = ", ".join(f"{number} {escape(role)}{'s' if number > 1 else ''}" for role, number in roles.items())
     head = f"Evidence: {count(len(ordered), 'finding')} <small>{words}</small>"
     return fold(head, "".join(blocks) + more, "evidence")
 

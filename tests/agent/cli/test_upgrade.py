@@ -120,7 +120,7 @@ def test_a_copy_that_kept_no_times_is_no_all_clear(
     for file in [*place.rglob("*"), place]:
         os.utime(file, None if set_to_s is None else (set_to_s, set_to_s))
     asked = (place, *told("4.1.2", EOS))
-    words = "2 tasks judged without file times, which a copy did not keep"
+    words = "2 tasks judged without file times, which the copy lost (cp -a keeps them)"
     for said in (statewarden("scan", *asked), statewarden("safe-to-restart", *asked, "--one-instance")):
         assert (said.code, words in said.out) == (3, True)
 
