@@ -38,7 +38,7 @@ HARMLESS = (SAFE, NOT_RUNNING)
 
 _WORST = list(ANSWERS)
 
-UNVERIFIED = "without results of `verify` (to include them: --verified DIR to audit, or with --input)"
+UNVERIFIED = "without results of `verify` (give --verified DIR to the audit, or here with --input)"
 """Said where an answer rests on the agents' events alone."""
 
 _UNITS = ((172_800, 86_400, "d"), (7_200, 3_600, "h"), (120, 60, "min"), (0, 1, "s"))
@@ -151,7 +151,7 @@ def _as_of(as_of_us: int, question: Question, fresh: bool) -> str:
     age_s = (question.now_us - as_of_us) / 1e6
     words = f"{age(age_s)} old" if age_s >= 0 else f"{age(-age_s)} ahead of this clock"
     source = f", by {question.source}" if question.source else ""
-    stale = "" if fresh else f": too old to answer (--max-age {age(question.max_age_s or 0)})"
+    stale = "" if fresh else f": too old to answer (limit {age(question.max_age_s or 0)}: --max-age)"
     return f"as of {moment(as_of_us)}, {words}{source}{stale}"
 
 

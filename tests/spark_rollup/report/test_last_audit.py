@@ -63,7 +63,7 @@ def test_an_old_audit_answers_nothing(tmp_path, capsys):
     out = audited(tmp_path / "out", age_us=31 * MINUTE_US)
     assert main(["safe-to-restart", "--from", str(out), "--pod", "pod-b"]) == 3
     told = capsys.readouterr().out
-    assert f"31 min old, by the audit in {out}: too old to answer (--max-age 15 min)" in told
+    assert f"31 min old, by the audit in {out}: too old to answer (limit 15 min: --max-age)" in told
     assert "pod-b: unknown: too old; it was safe" in told
     assert main(["safe-to-restart", "--from", str(out), "--pod", "pod-b", "--max-age", "45m"]) == 0
 

@@ -315,7 +315,7 @@ def test_the_answer_says_how_old_it_is(audited):
     lines, code = asked(audited, a_standby_is_there)
     assert (lines[0], code) == ("as of 2026-11-18 11:21:40 UTC, 60 s old", Exit.CLEAR)
     late, code = asked(audited, a_standby_is_there, now_us=at_us(3 * 86_400 + HORIZON_S))
-    assert late[0] == "as of 2026-11-18 11:21:40 UTC, 3 d old: too old to answer (--max-age 15 min)"
+    assert late[0] == "as of 2026-11-18 11:21:40 UTC, 3 d old: too old to answer (limit 15 min: --max-age)"
     assert late[1].startswith("pod-a: unknown: too old; it was safe: ")
     assert code is Exit.UNREAD
     old = asked(audited, a_standby_is_there, now_us=at_us(3 * 86_400 + HORIZON_S), max_age_s=None)
