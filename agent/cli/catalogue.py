@@ -154,7 +154,7 @@ def _unknown(asked: str) -> str:
         f"; did you mean {' or '.join(near)}?" if near else "; `statewarden detectors` lists the detectors."
     )
     return (
-        f"unknown name{hint} Rules of the fleet audit are called rules/ID."
+        f"unknown name{hint} Rules of the fleet audit are called rules/ID. Pages: {', '.join(sorted(PRINTED))}."
         " For a finding, an incident or APPLICATION/TASK add --events SOURCE"
     )
 

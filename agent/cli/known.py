@@ -84,6 +84,7 @@ class Story:
         unread = self.unread
         if nothing:
             missing = f"{asked}: no such finding, incident, application or task in {self._source}"
+            missing += "; `statewarden explain APPLICATION --events SOURCE` lists those of an application"
             if self._is_spool:
                 missing += (
                     "; a spool holds only what is not shipped yet: ask the running agent, http://HOST:9464, or"
