@@ -168,8 +168,7 @@ def test_explain_takes_an_issue(statewarden: Callable) -> None:
         (
             "no-such-thing",
             "statewarden: no-such-thing: unknown name; `statewarden detectors` lists the detectors."
-            " Rules of the fleet audit are called rules/ID."
-            f" Pages: {', '.join(sorted(catalogue.PRINTED))}."
+            f" Rules of the fleet audit are called rules/ID. Pages: {', '.join(sorted(catalogue.PRINTED))}."
             " For a finding, an incident or APPLICATION/TASK add --events SOURCE\n",
         ),
     ],
