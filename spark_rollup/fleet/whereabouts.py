@@ -107,8 +107,12 @@ def named_last(given: OfApplication) -> Mapping[Copy, int]:
 
 def _is_replaced(x: Said, shown: Sequence[Sighting], since_us: int) -> bool:
     """Return whether a pod shows other stores in the place of the one that was found, and no longer that one."""
-    now = {y.key for y in shown if y.to_us >= since_us and x.store in (None, y.store)}
-    return x.identity is not None and bool(now) and x.identity not in now
+    own = [y for y in shown if y.to_us >= since_us and x.store in (None, y.store)]
+    others = [y for y in own if y.key != x.identity]
+    if x.identity is None or len(others) == len(own):
+        return x.identity is not None and bool(others)
+    last_us = max(y.to_us for y in own if y.key == x.identity)
+    return any(y.from_us > last_us and y.to_us > last_us + GONE_US for y in others)
 
 
 def _over(x: Said, at_us: int) -> Said:

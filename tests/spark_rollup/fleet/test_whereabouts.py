@@ -43,6 +43,18 @@ def test_what_an_agent_without_memory_no_longer_shows_is_over(new: str) -> None:
     assert "damaged" not in answers.values()
 
 
+@pytest.mark.parametrize(("at_s", "is_over"), [(500, True), (840, False)])
+def test_what_is_replaced_before_the_eyes_of_an_agent_without_memory_is_over(
+    at_s: int, *, is_over: bool
+) -> None:
+    """It saw the store, and another one in its place; its readings tell it, as it knows of no finding."""
+    fleet, _, again = fleet_of(new="bad", moves=False)
+    again.records = [x for x in again.records if x.observed_at_us < at_us(at_s)]
+    for at in range(at_s, HORIZON_S, 60):
+        again.measures("0_0", at, identity="new", offset=1000, puts=1000)
+    assert told(fleet)[0] == ([] if is_over else ["pod-a"])
+
+
 def test_an_agent_that_sees_no_task_ends_nothing() -> None:
     """It may look at another directory."""
     fleet, _, again = fleet_of(new="new", moves=False)
