@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
-from agent.contract.events import Severity, Status
+from agent.contract.events import Change, Severity, Status
 from agent.contract.whereabouts import heir
 from spark_rollup.fleet.application import Pods, Rule
 from spark_rollup.fleet.clones import STORE
@@ -42,7 +42,7 @@ def followed(
         if x.what == STORE and x.task_id is not None:
             shown[x.task_id, x.pod].append(x)
             stores[x.task_id, x.key].append(x)
-    named = named_last(given)
+    named, deleted = named_last(given), _deleted(given)
     at_work = {pod for (_, pod), at_us in named.items() if at_us >= began.get(pod, at_us + 1)}
 
     def one(x: Said) -> Iterable[Said]:
@@ -50,16 +50,20 @@ def followed(
         is_urgent = x.status == Status.OPEN.value and x.severity != Severity.INFO.value
         if not is_urgent or task is None or pod is None or pod.heard is None:
             return [x]
+        last_us, is_gone = pod.heard.last_us, False
         if x.heard_us < since_us and x.finding_id not in pod.heard.open_ids:
             # of an agent that names no task at all it is not known that it looks at the same directory
             is_named = named.get((task, x.pod), 0) >= since_us or x.pod not in at_work
-            gone = not is_named or _is_replaced(x, shown[task, x.pod], since_us)
-            return [_over(x, since_us) if gone else x]
-        there = heir(x.pod, stores[task, x.identity or ""], pod.heard.last_us)
+            here = shown[task, x.pod]
+            last_us = max([x.heard_us, *(y.to_us for y in here if y.key == x.identity)])
+            is_gone = not is_named or deleted[task, x.pod] > last_us or _is_replaced(x, here, since_us)
+            if not is_gone:
+                return [x]
+        there = heir(x.pod, stores[task, x.identity or ""], last_us)
         if there is None:
-            return [x]
+            return [_over(x, since_us) if is_gone else x]
         new, last_us = there
-        if not (has_ended(pod.heard, as_of_us) or is_silent(pod, as_of_us)):
+        if not (is_gone or has_ended(pod.heard, as_of_us) or is_silent(pod, as_of_us)):
             return [x, x._replace(pod=new)]
         if (x.finding_id, new) in told:
             return []
@@ -68,6 +72,15 @@ def followed(
         return [*([x] if x.detector in asks else []), x._replace(pod=new)]
 
     return [y for x in said for y in one(x)]
+
+
+def _deleted(given: OfApplication) -> Mapping[Copy, int]:
+    """Say when each copy was last seen to be deleted (microseconds)."""
+    last: dict[Copy, int] = defaultdict(int)
+    for x in given.marks:
+        if x.change == Change.TASK_DELETED.value:
+            last[x.task_id, x.pod] = max(last[x.task_id, x.pod], x.observed_at_us)
+    return last
 
 
 def gone(given: OfApplication, pods: Pods) -> Mapping[Copy, int]:

@@ -43,16 +43,29 @@ def test_what_an_agent_without_memory_no_longer_shows_is_over(new: str) -> None:
     assert "damaged" not in answers.values()
 
 
-@pytest.mark.parametrize(("at_s", "is_over"), [(500, True), (840, False)])
-def test_what_is_replaced_before_the_eyes_of_an_agent_without_memory_is_over(
-    at_s: int, *, is_over: bool
+@pytest.mark.parametrize(
+    ("at_s", "deletes", "is_over"), [(500, False, True), (840, False, False), (840, True, True)]
+)
+def test_what_went_before_the_eyes_of_an_agent_without_memory_is_over(
+    at_s: int, *, deletes: bool, is_over: bool
 ) -> None:
-    """It saw the store, and another one in its place; its readings tell it, as it knows of no finding."""
+    """It saw the store, and another one in its place, or its task go; it knows of no finding."""
     fleet, _, again = fleet_of(new="bad", moves=False)
     again.records = [x for x in again.records if x.observed_at_us < at_us(at_s)]
-    for at in range(at_s, HORIZON_S, 60):
-        again.measures("0_0", at, identity="new", offset=1000, puts=1000)
+    if deletes:
+        again.deletes_task("0_0", at_s)
+    else:
+        for at in range(at_s, HORIZON_S, 60):
+            again.measures("0_0", at, identity="new", offset=1000, puts=1000)
     assert told(fleet)[0] == ([] if is_over else ["pod-a"])
+
+
+def test_a_volume_that_another_pod_got_is_followed_though_the_old_name_is_at_work_again() -> None:
+    """With an empty volume: the finding was over, and the damaged copy was counted as healthy."""
+    fleet = fleet_of(new="other task", moves=False)[0]
+    works(fleet.pod("pod-z", begins_s=400), "bad")
+    is_open, answers = told(fleet)
+    assert (is_open, answers["pod-z"], answers["pod-b"]) == (["pod-z"], "damaged", "keep")
 
 
 def test_an_agent_that_sees_no_task_ends_nothing() -> None:
