@@ -25,7 +25,7 @@ from agent.inventory.disk import LockState
 from agent.inventory.model import Session, Store
 from agent.inventory.sessions import stored_offset, took_offset, uncovered_puts, wrote_offset
 from agent.judging.base import DetectorMeta, Evidence, Fact, Mechanism, Remedy, TaskCase, Truth
-from agent.judging.reopening import DEAD_US, may_be_wiped_soon, reopenings
+from agent.judging.reopening import DEAD_US, may_be_wiped_soon, ran_alos, reopenings
 from agent.judging.rule import Docket, Loudness, NamedStoreStory, Proof, Rule, derived, detector, first_of
 from agent.judging.upstream import FALSE_CLEAN
 from agent.judging.wording import assumptions
@@ -192,6 +192,7 @@ def _is_marked_open(x: AtRest) -> bool:
 
 
 _OF_THE_CLOSE: Mapping[str, Callable[[Closed], bool]] = {
+    "it ran at-least-once": lambda x: ran_alos(x.case, x.before),
     "killed open": lambda x: x.before is not None and x.before.closed is False,
     "closed with its offset": lambda x: (
         x.before is not None and bool(x.before.closed and x.before.closed_with_offset)

@@ -96,6 +96,9 @@ def _evidence(x: Deleted, _: Proof | None) -> Iterator[Evidence]:
 RULE = Rule[Deleted](
     "a cleaner took a task directory before its delay had passed",
     innocents={
+        "another delay, or guarantee, was told until later": lambda x: any(
+            x.past.started_us < x.case.application.changed_us.get(name, 0) for name in META.needs[:2]
+        ),
         "the cleaner waited for its delay": lambda x: x.age_us >= x.delay_ms * 1_000 - POLL_SLACK_US,
         "it was held to the end: its owner deleted it": lambda x: x.past.held,
         "exactly-once wipes a task right after its close": lambda x: (

@@ -25,7 +25,7 @@ from agent.contract.units import UNCOMMITTED_RESULTS, Twin
 from agent.inventory.model import CLOSES_WITHIN_US, CheckpointClaim, Session, Shape, Store
 from agent.inventory.sessions import stored_offset
 from agent.judging.base import DetectorMeta, Evidence, Fact, Mechanism, Remedy, TaskCase, Truth
-from agent.judging.reopening import SETTLED_US, encloses_restoration, reopenings, replayed_puts
+from agent.judging.reopening import SETTLED_US, encloses_restoration, ran_alos, reopenings, replayed_puts
 from agent.judging.restoration_end import restoration_end
 from agent.judging.role import TaskRole, role_of
 from agent.judging.rule import Docket, Loudness, Proof, Rule, StoreStory, derived, detector, worst_of
@@ -211,6 +211,7 @@ def _may_be_wiped_yet(x: Reopening) -> bool:
 
 
 INNOCENTS = {
+    "it ran at-least-once": lambda x: ran_alos(x.case, x.before),
     "it kept its offsets in the store (4.3+)": lambda x: x.before.kept_offsets,
     "moved to 4.3 without an offset": _moved_without_an_offset,
     "let go by a process that lived on": lambda x: x.before.outlived,

@@ -22,7 +22,7 @@ from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.inventory.copied import times_are_copied
 from agent.inventory.model import CheckpointClaim, CheckpointFact, Session
 from agent.judging.base import DetectorMeta, Evidence, Fact, Kind, Mechanism, Remedy, TaskCase, Truth, Twin
-from agent.judging.reopening import DEAD_US, may_be_wiped_soon
+from agent.judging.reopening import DEAD_US, may_be_wiped_soon, ran_alos
 from agent.judging.role import TaskRole, may_be_on_the_way, role_of, was_at_work
 from agent.judging.rule import Docket, Loudness, Proof, Rule, StoreStory, derived, detector, worst_of
 from agent.judging.upstream import KAFKA_10362, KAFKA_20685
@@ -248,6 +248,7 @@ _BEFORE_THE_START = (
 RULE = Rule[Kept](
     "data was flushed beyond a checkpoint that stays",
     innocents={
+        "it ran at-least-once": lambda x: not x.held and ran_alos(x.case, x.session),
         "the checkpoint does not name it": lambda x: (
             x.session is None and x.store.name not in x.checkpoint.offsets
         ),

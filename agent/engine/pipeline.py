@@ -164,6 +164,7 @@ class Pipeline:
                 self.ledger.resume(place, subject, finding)
         self._reported_until_us = until_us
         for application in self.inventory.applications.values():
+            self._note_told(application, until_us)
             if application.exists:
                 self._configure(application, self.started_us)
             for task in application.tasks.values():
@@ -360,9 +361,17 @@ class Pipeline:
     def _configure(self, application: Application, now_us: int) -> ReleaseRange:
         profile = self.profiles.of(application)
         settings = self.settings.of(application.id)
+        self._note_told(application, now_us)
         body = configuration_body(application, settings, profile.range, self.disabled)
         self.emit(Record(Kind.CONFIGURATION, now_us, body))
         return profile.range
+
+    def _note_told(self, application: Application, until_us: int) -> None:
+        """Take down what is told; where another value was told before, it held until then."""
+        for name, value in self.settings.of(application.id).told().items():
+            if application.told.get(name, value) != value:
+                application.changed_us[name] = until_us
+            application.told[name] = value
 
     def _say(self, finding: Finding, now_us: int) -> None:
         self.revision += 1

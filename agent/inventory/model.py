@@ -261,6 +261,8 @@ class Application:
     # when an offset of a transactional store was written last, and one of another
     transactional_us: int = 0
     marked_us: int = 0
+    told: dict[str, str] = field(default_factory=dict)  # its settings, as they were told last
+    changed_us: dict[str, int] = field(default_factory=dict)  # setting -> until when another value was told
     tasks: dict[str, Task] = field(default_factory=dict)
     last_activity_us: int = 0
 

@@ -176,6 +176,13 @@ class ApplicationSettings:
         value = self.text("processing_guarantee")
         return None if value is None else value != "at_least_once"
 
+    def told(self) -> Mapping[str, str]:
+        """Values that were configured; two names of one guarantee are one value."""
+        return {
+            name: str(self.exactly_once) if name == "processing_guarantee" else setting.value
+            for name, setting in self.values.items()
+        }
+
     @property
     def transactional_stores(self) -> bool | None:
         """What `enable.transactional.statestores` was said to be; None = nothing was said."""

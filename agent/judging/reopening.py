@@ -30,6 +30,17 @@ def reopenings(case: AgentCase, store: Store) -> Iterator[tuple[Session, Session
             yield before, after
 
 
+def ran_alos(case: TaskCase, session: Session | None) -> bool:
+    """Return whether a session that is over ran at-least-once, although the application is exactly-once now.
+
+    What it flushed it had sent as well, outside of any transaction: there is nothing to be wiped.
+    """
+    until_us = case.application.changed_us.get("processing_guarantee", 0)
+    if session is None or session.opened_us >= until_us:
+        return False
+    return session.release_unseen or (session.released_us or 0) <= until_us
+
+
 def present_sessions(store: Store) -> list[Session]:
     """List the sessions on the incarnation that is there; ask it `once`."""
     identities = store.identities
