@@ -16,7 +16,7 @@ from agent.inventory.model import (
     Store,
     Task,
 )
-from agent.inventory.observations import DatabaseReading, Observation
+from agent.inventory.observations import DatabaseReading, Observation, StoreOffsets
 from agent.inventory.recent import recent, same_or_new, share_numbers
 from agent.inventory.stores import NO_NUMBERS
 from agent.layout.checkpoint import OffsetEntry
@@ -227,11 +227,24 @@ def wrote_offset(store: Store) -> bool | None:
         if not facts.offsets:
             return False
         newest = facts.newest_sequence
-        if newest and newest < database.puts:
+        if newest and newest < _last_put(database, facts):
             return False
         if not newest and database.newest_flush > facts.offset_file:
             return False
     return True
+
+
+def _last_put(database: Database, facts: StoreOffsets) -> int:
+    """Give the number of the last put of data before the last close, at most.
+
+    Where a compaction zeroed it, what had been given out by a later opening is all that is known: position and status
+    of that close are in it, and what a process after it took along when it was killed.
+    """
+    if database.puts <= database.file_puts:
+        return database.puts
+    last = min(database.puts, facts.status_sequence)
+    of_close = (facts.position_sequence or 0, facts.status_sequence)
+    return max(database.file_puts, last - sum(facts.newest_sequence < x <= last for x in of_close))
 
 
 def took_offset(store: Store) -> bool:

@@ -260,6 +260,15 @@ def test_close_with_its_offset(held, with_it):
     assert wrote_offset(closing(*held)) is with_it
 
 
+@pytest.mark.parametrize("given_out", [3010, 3012])  # two more by a process that was killed
+@pytest.mark.parametrize(("sequence", "with_it"), [(3008, True), (2000, False)])
+def test_close_with_its_offset_before_the_data_was_zeroed(given_out, sequence, with_it):
+    """Offset, position, status: of the data only what the next openings had given out is known (seen on 4.4.0)."""
+    held = StoreOffsets(0, 3010, (("app-s-changelog-0", 2999, sequence),), sequence + 1, 9)
+    zeroed = closing(held, puts=given_out)
+    assert wrote_offset(zeroed) is with_it
+
+
 OPENED = {"manifest": 8, "opened_puts": 2500, "opened_sequence": 2990}
 
 
