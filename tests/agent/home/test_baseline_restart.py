@@ -94,6 +94,18 @@ def test_a_deletion_is_judged_by_the_settings_of_its_time(ran: dict[str, str], l
     assert bool(run.findings("premature-cleanup")) is ("kafka_streams_version" in later)
 
 
+@pytest.mark.parametrize("ran", ["2.5.1", "2.8.2"])
+def test_an_offset_that_moved_is_judged_by_the_release_of_its_time(ran: str) -> None:
+    """Up to 2.5 an offset moves over aborted records, too: what it did then is nothing after an upgrade either."""
+    run = Scenario(ran, "exactly_once", detectors=())
+    play(run, "start, opens, 5 s, puts 900, flushes, stops 903, 5 s, start, opens, 5 s, stops 3505, 30 s")
+    with away(run):
+        run.world.settings["kafka_streams_version"] = "2.8.2"
+        run.world.detectors = DETECTORS
+    run.wait(60)
+    assert bool(run.findings("offset-beyond-durable")) is (ran == "2.8.2")
+
+
 def test_a_moved_checkpoint_is_reported() -> None:
     """The new offset comes with source baseline and with the time of the file."""
     run = unseen(running(), "10 s, puts 50, flushes, checkpoints 150, 10 s")
