@@ -26,13 +26,7 @@ from agent.contract.units import UNCOMMITTED_RESULTS, Twin
 from agent.inventory.model import CheckpointClaim, Session, Store
 from agent.inventory.sessions import OPENED_TWICE_WITHIN_US
 from agent.judging.base import DetectorMeta, Evidence, Fact, Mechanism, Remedy, TaskCase, Truth
-from agent.judging.reopening import (
-    encloses_restoration,
-    present_sessions,
-    ran_alos,
-    reopenings,
-    replayed_puts,
-)
+from agent.judging.reopening import encloses_restoration, eos_reopenings, present_sessions, replayed_puts
 from agent.judging.restoration_end import RestorationEnd, restoration_end
 from agent.judging.rule import Docket, NamedStoreStory, Proof, Rule, derived, detector, first_of
 from agent.judging.source_topic import names_source
@@ -128,8 +122,7 @@ def _filled(case: TaskCase) -> Iterator[Filled]:
 
 def _all_reopened(case: TaskCase) -> Iterator[Reopened]:
     for store in _stores(case) if case.settings.exactly_once is True else ():
-        pairs = (pair for pair in reopenings(case, store) if not ran_alos(case, pair[0]))
-        yield from (Reopened(case, store, before, after) for before, after in pairs)
+        yield from (Reopened(case, store, before, after) for before, after in eos_reopenings(case, store))
 
 
 def _reopened(case: TaskCase) -> Iterator[Reopened]:

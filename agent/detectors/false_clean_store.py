@@ -25,7 +25,7 @@ from agent.inventory.disk import LockState
 from agent.inventory.model import Session, Store
 from agent.inventory.sessions import stored_offset, took_offset, uncovered_puts, wrote_offset
 from agent.judging.base import DetectorMeta, Evidence, Fact, Mechanism, Remedy, TaskCase, Truth
-from agent.judging.reopening import DEAD_US, may_be_wiped_soon, ran_alos, reopenings
+from agent.judging.reopening import DEAD_US, eos_reopenings, may_be_wiped_soon, ran_alos
 from agent.judging.rule import Docket, Loudness, NamedStoreStory, Proof, Rule, derived, detector, first_of
 from agent.judging.upstream import FALSE_CLEAN
 from agent.judging.wording import assumptions
@@ -164,7 +164,7 @@ def _flushed_us(store: Store) -> int:
 
 def _trusted(case: TaskCase) -> Iterator[Trusted]:
     for store in case.task.stores.values():
-        for before, after in reopenings(case, store):
+        for before, after in eos_reopenings(case, store):
             yield Trusted(case, store, before, after)
 
 
@@ -172,7 +172,9 @@ def _at_rest(case: TaskCase) -> Iterator[AtRest]:
     """List the stores up to the first that was trusted already: for the others of its task it is too late, too."""
     trusted = {story.store.name for story, _ in TRUSTED_DOCKET.heard(case)}
     for store in case.task.stores.values():
-        yield AtRest(case, store, store.sessions[-1] if store.sessions else None)
+        before = store.sessions[-1] if store.sessions else None
+        if not ran_alos(case, before):
+            yield AtRest(case, store, before)
         if store.name in trusted:
             return
 
@@ -192,7 +194,6 @@ def _is_marked_open(x: AtRest) -> bool:
 
 
 _OF_THE_CLOSE: Mapping[str, Callable[[Closed], bool]] = {
-    "it ran at-least-once": lambda x: ran_alos(x.case, x.before),
     "killed open": lambda x: x.before is not None and x.before.closed is False,
     "closed with its offset": lambda x: (
         x.before is not None and bool(x.before.closed and x.before.closed_with_offset)

@@ -22,7 +22,7 @@ from functools import cached_property
 from agent.contract.events import Affected, Confidence, Level, Severity
 from agent.inventory.model import CLOSES_WITHIN_US, ProcessLife, Session, Shape, Store, Task
 from agent.judging.base import DetectorMeta, Evidence, Fact, Mechanism, Remedy, TaskCase, Truth, Twin, seconds
-from agent.judging.reopening import ran_alos, reopenings
+from agent.judging.reopening import eos_reopenings
 from agent.judging.rule import Docket, Loudness, Proof, Rule, StoreStory, derived, detector, worst_of
 from agent.judging.upstream import INTERRUPTED_WIPE
 from agent.layout import names
@@ -146,7 +146,7 @@ def _closes(case: TaskCase) -> Iterator[Close]:
     if case.task.is_global or case.affected(INTERRUPTED_WIPE) is Affected.NO:
         return
     for store in case.task.stores.values():
-        for before, after in reopenings(case, store):
+        for before, after in eos_reopenings(case, store):
             released_us = before.released_us or 0
             lives = [
                 x for x in case.application.lives if x.ended_us is not None and x.ended_us >= released_us
@@ -250,7 +250,6 @@ _NOTHING = "Nothing, unless the application's log names this task as corrupted r
 RULE = Rule[Close](
     "a task was closed with a fresh offset right before a kill, and not wiped",
     innocents={
-        "it ran at-least-once": lambda x: ran_alos(x.case, x.before),
         "its process lived on to open it again": lambda x: x.after.opened_us < x.ended_us,
         "revoked seconds before the kill": lambda x: x.ended_us - x.released_us > KILLED_WITHIN_US,
         "killed open": lambda x: x.before.closed is False and _was_let_go_open(x),

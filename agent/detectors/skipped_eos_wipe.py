@@ -25,7 +25,7 @@ from agent.contract.units import UNCOMMITTED_RESULTS, Twin
 from agent.inventory.model import CLOSES_WITHIN_US, CheckpointClaim, Session, Shape, Store
 from agent.inventory.sessions import stored_offset
 from agent.judging.base import DetectorMeta, Evidence, Fact, Mechanism, Remedy, TaskCase, Truth
-from agent.judging.reopening import SETTLED_US, encloses_restoration, ran_alos, reopenings, replayed_puts
+from agent.judging.reopening import SETTLED_US, encloses_restoration, eos_reopenings, ran_alos, replayed_puts
 from agent.judging.restoration_end import restoration_end
 from agent.judging.role import TaskRole, role_of
 from agent.judging.rule import Docket, Loudness, Proof, Rule, StoreStory, derived, detector, worst_of
@@ -94,7 +94,7 @@ def _reopenings(case: TaskCase) -> Iterator[Reopening]:
     for store in case.task.stores.values():
         if store.name in kept:
             continue
-        for before, after in (*reopenings(case, store), *_unwatched(case, store)):
+        for before, after in (*eos_reopenings(case, store), *_unwatched(case, store)):
             yield Reopening(as_of(case, writer_before(case, store, before)), store, before, after)
 
 
@@ -104,7 +104,12 @@ def _unwatched(case: TaskCase, store: Store) -> Iterator[tuple[Session, Session]
     Up to 2.5 an opening wipes later, and may have been cut short.
     """
     before, is_later = store.unwatched, case.says(Fact.BULK_LOAD_REOPEN) is Truth.NO
-    if not is_later or before is None or not before.final_identities & store.identities:
+    if (
+        not is_later
+        or before is None
+        or ran_alos(case, before)
+        or not before.final_identities & store.identities
+    ):
         return
     trusted = before.last.offset if before.last is not None else None
     yield (
@@ -211,7 +216,6 @@ def _may_be_wiped_yet(x: Reopening) -> bool:
 
 
 INNOCENTS = {
-    "it ran at-least-once": lambda x: ran_alos(x.case, x.before),
     "it kept its offsets in the store (4.3+)": lambda x: x.before.kept_offsets,
     "moved to 4.3 without an offset": _moved_without_an_offset,
     "let go by a process that lived on": lambda x: x.before.outlived,

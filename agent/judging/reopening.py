@@ -30,6 +30,11 @@ def reopenings(case: AgentCase, store: Store) -> Iterator[tuple[Session, Session
             yield before, after
 
 
+def eos_reopenings(case: TaskCase, store: Store) -> Iterator[tuple[Session, Session]]:
+    """List the same without those after a session that ran at-least-once."""
+    return (pair for pair in reopenings(case, store) if not ran_alos(case, pair[0]))
+
+
 def ran_alos(case: TaskCase, session: Session | None) -> bool:
     """Return whether a session that is over ran at-least-once, although the application is exactly-once now.
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import pytest
 
 from agent.contract.events import Kind, Severity, Status
-from agent.detectors import DETECTORS
 from agent.inventory.model import Task
 from agent.inventory.stores import Shape
 from tests.agent.home.restarting import away, told
-from tests.support.scenario import KEY_VALUE, TIMESTAMPED, Scenario
+from tests.support.scenario import KEY_VALUE, Scenario
 from tests.support.scenario_script import play
 
 
@@ -52,58 +51,6 @@ def test_nothing_happened_while_away() -> None:
     assert "agent-away" in finding.summary
     assert finding.severity is Severity.INFO
     assert "cannot" in finding.summary or "stopped" in finding.summary
-
-
-@pytest.mark.parametrize(("release", "end"), [("4.1.2", 7999), ("4.3.1", 1999)])
-@pytest.mark.parametrize("ran", ["at_least_once", "exactly_once_v2"])
-def test_what_ran_at_least_once_is_not_judged_by_a_later_guarantee(release: str, end: int, ran: str) -> None:
-    """A crash, and the start that kept its files; then application and agent are switched to exactly-once."""
-    run = Scenario(release, ran, stores={"s": TIMESTAMPED}, detectors=())
-    play(run, f"start, opens, restores 1999 puts=2000, {'commits 1999' * run.habits.offsets_in_store}")
-    play(run, "flushes, 5 s, puts 6000, flushes, 1 s, crash, 5 s")
-    play(
-        run, f"start, opens, restores {end} puts=2000, 30 s, puts 500, flushes, 30 s, stops {end + 500}, 30 s"
-    )
-    with away(run):
-        run.guarantee = run.world.settings["processing_guarantee"] = "exactly_once_v2"
-        run.world.detectors = DETECTORS
-    play(run, "start, opens, 30 s")
-    assert bool(loud(run)) is (ran == "exactly_once_v2"), [x.summary for x in run.loud()]
-
-
-@pytest.mark.parametrize(
-    ("ran", "later"),
-    [
-        ({"processing_guarantee": "exactly_once_v2"}, {"processing_guarantee": "at_least_once"}),
-        ({"state_cleanup_delay_ms": "5000"}, {"state_cleanup_delay_ms": "600000"}),
-        ({}, {"kafka_streams_version": "4.3.1"}),
-    ],
-)
-def test_a_deletion_is_judged_by_the_settings_of_its_time(ran: dict[str, str], later: dict[str, str]) -> None:
-    """A directory goes seconds after its release; a guarantee or a delay that is told later makes it no early one."""
-    told = {"state_cleanup_delay_ms": "600000", **ran}
-    run = Scenario("4.3.0", told.get("processing_guarantee", "at_least_once"), told=told, detectors=())
-    play(
-        run, "start, opens 0_0, 0.5 s, puts 0_0 100, flushes 0_0, opens 0_1, 0.5 s, puts 0_1 100, flushes 0_1"
-    )
-    play(run, "40 s, closes 0_1 99, 6 s, deletes 0_1, 2 s")
-    with away(run):
-        run.world.settings |= later
-        run.world.detectors = DETECTORS
-    run.wait(60)
-    assert bool(run.findings("premature-cleanup")) is ("kafka_streams_version" in later)
-
-
-@pytest.mark.parametrize("ran", ["2.5.1", "2.8.2"])
-def test_an_offset_that_moved_is_judged_by_the_release_of_its_time(ran: str) -> None:
-    """Up to 2.5 an offset moves over aborted records, too: what it did then is nothing after an upgrade either."""
-    run = Scenario(ran, "exactly_once", detectors=())
-    play(run, "start, opens, 5 s, puts 900, flushes, stops 903, 5 s, start, opens, 5 s, stops 3505, 30 s")
-    with away(run):
-        run.world.settings["kafka_streams_version"] = "2.8.2"
-        run.world.detectors = DETECTORS
-    run.wait(60)
-    assert bool(run.findings("offset-beyond-durable")) is (ran == "2.8.2")
 
 
 def test_a_moved_checkpoint_is_reported() -> None:
