@@ -157,3 +157,13 @@ def test_a_volume_that_moved_takes_its_findings_with_it(
         row.split()[7],
     )
     assert said.code == 0
+
+
+@pytest.mark.parametrize("left", ["_audit.json", "incidents.jsonl"])
+def test_an_output_that_is_not_whole_is_no_directory_of_segments(
+    statewarden: Callable, tmp_path: Path, left: str
+) -> None:
+    """Its audit was killed while it put the files in place."""
+    (tmp_path / left).touch()
+    said = statewarden("explain", INCIDENT_ID, "--events", tmp_path)
+    assert (said.code, "run an audit again" in said.err) == (3, True)
