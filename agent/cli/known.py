@@ -23,7 +23,7 @@ from agent.contract.incidents import Incident, gather
 from agent.contract.levels import Counted
 from agent.contract.reporting import SILENT_AFTER_S
 from agent.contract.units import Remedy
-from agent.contract.whereabouts import heir
+from agent.contract.whereabouts import heirs
 from agent.engine.one_reading import plural
 from agent.errors import UnreadError, UsageError
 
@@ -173,11 +173,11 @@ class Story:
         there = {_about(x) for x in findings}
         for x in lost:
             key = _namespace_of(x), x.get("task_id"), x.get("identity")
-            new = heir(str(x.get("pod")), seen[key], last_us[_place(x)])
-            if new is not None:
+            new = heirs(str(x.get("pod")), seen[key], last_us[_place(x)])
+            if new:
                 findings.remove(x)
-                moved = {**x, "pod": new[0]}
-                findings += [] if _about(moved) in there else [moved]
+                moved = [{**x, "pod": pod} for pod, _ in new]
+                findings += [y for y in moved if _about(y) not in there]
         return findings
 
     def _sightings(self, wanted: set[str], config: Config) -> Mapping[tuple[object, ...], list[_Sighting]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable
 from typing import Protocol
 
@@ -21,18 +20,17 @@ class Shown(Protocol):
     def to_us(self) -> int: ...  # noqa: D102
 
 
-def heir(pod: str, seen: Iterable[Shown], last_us: int) -> tuple[str, int] | None:
-    """Find the pod that shows a store since the last word of its own, and until when; None = none does.
+def heirs(pod: str, seen: Iterable[Shown], last_us: int) -> list[tuple[str, int]]:
+    """Find the pods that show a store since the last word of its own, and until when, the last of them first.
 
-    Two pods that show it at one time have copies.
+    Two pods that show it at one time have copies, and both may be heirs; who had it before another one has it no more.
     """
-    heirs: dict[str, list[Shown]] = defaultdict(list)
+    spans: dict[str, tuple[int, int]] = {}
     for x in seen:
         if x.pod != pod:
-            heirs[x.pod].append(x)
-    until = [
-        (max(x.to_us for x in own), name)
-        for name, own in heirs.items()
-        if min(x.from_us for x in own) > last_us - SKEW_US
-    ]
-    return max(until)[::-1] if until else None
+            from_us, to_us = spans.get(x.pod, (x.from_us, x.to_us))
+            spans[x.pod] = min(from_us, x.from_us), max(to_us, x.to_us)
+    later = {name: x for name, x in spans.items() if x[0] > last_us - SKEW_US}
+    newest_us = max((from_us for from_us, _ in later.values()), default=0)
+    found = [(to_us, name) for name, (_, to_us) in later.items() if to_us > newest_us - SKEW_US]
+    return [(name, to_us) for to_us, name in sorted(found, reverse=True)]

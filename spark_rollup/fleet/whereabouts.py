@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from agent.contract.events import Change, Severity, Status
-from agent.contract.whereabouts import heir
+from agent.contract.whereabouts import heirs
 from spark_rollup.fleet.application import Pods, Rule
 from spark_rollup.fleet.clones import STORE
 from spark_rollup.fleet.pods import DROPPED, EARLIER, GONE_US, LOST, has_ended, is_silent, renewed
@@ -59,17 +59,19 @@ def followed(
             is_gone = not is_named or deleted[task, x.pod] > last_us or _is_replaced(x, here, since_us)
             if not is_gone:
                 return [x]
-        there = heir(x.pod, stores[task, x.identity or ""], last_us)
-        if there is None:
+        there = heirs(x.pod, stores[task, x.identity or ""], last_us)
+        if not there:
             return [_over(x, since_us) if is_gone else x]
-        new, last_us = there
+        moved = [
+            x._replace(pod=new) for new, us in there
+            if (x.finding_id, new) not in told and not _is_replaced(x, shown[task, new], us + GONE_US)
+        ]  # fmt: skip
         if not (is_gone or has_ended(pod.heard, as_of_us) or is_silent(pod, as_of_us)):
-            return [x, x._replace(pod=new)]
-        if (x.finding_id, new) in told:
-            return []
-        if _is_replaced(x, shown[task, new], last_us + GONE_US):
-            return [_over(x, last_us + GONE_US)]
-        return [*([x] if x.detector in asks else []), x._replace(pod=new)]
+            return [x, *moved]
+        if moved:
+            return [*([x] if x.detector in asks and not is_gone else []), *moved]
+        is_told = any((x.finding_id, new) in told for new, _ in there)
+        return [] if is_told else [_over(x, there[0][1] + GONE_US)]
 
     return [y for x in said for y in one(x)]
 

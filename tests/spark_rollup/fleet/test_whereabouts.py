@@ -116,3 +116,11 @@ def test_two_volumes_with_one_store_are_no_move() -> None:
     early = fleet.pod("pod-z", uid="uid-0", boot="boot-0", ends_s=200)
     early.measures("0_0", 150, identity="bad", offset=1000, puts=1000)
     assert told(fleet)[0] == ["pod-a"]
+
+
+def test_two_pods_that_got_a_copy_each_have_what_was_found() -> None:
+    """Of a snapshot of the volume: one of the two was healthy."""
+    fleet = fleet_of(new="bad", moves=True)[0]
+    works(fleet.pod("pod-y", begins_s=310), "bad")
+    is_open, answers = told(fleet)
+    assert (sorted(is_open), answers["pod-y"], answers["pod-z"]) == (["pod-y", "pod-z"], "damaged", "damaged")
