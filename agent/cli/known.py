@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -29,6 +30,9 @@ from agent.errors import UnreadError, UsageError
 
 Told = Mapping[str, object]
 """A finding as an agent's event or the table of an audit says it."""
+
+_BOOT = re.compile(rb'("pod_uid":\s*"[^"]*",\s*"boot_id":\s*"[^"]*"),\s*"sequence":\s*(\d+)')
+"""As `Encoder` writes it: heartbeats are most of what there is."""
 
 
 class Story:
@@ -131,26 +135,36 @@ class Story:
         return [_of_an_agent(x) for x in self._followed(findings, config)]
 
     def _findings(self, lines: Iterable[bytes]) -> Iterator[Told]:
-        """Give the findings, and keep what heartbeats count."""
+        """Give the findings, and keep what heartbeats count: of each boot the newest, of which alone all is read."""
+        beats: dict[bytes, tuple[int, bytes]] = {}
         for line in lines:
-            is_cut = not line.endswith(b"}")  # it may have been one
-            if line and (b'"finding_id"' in line or b'"open_criticals"' in line or is_cut):
-                try:
-                    told = decode(line)
-                except ContractError as error:
-                    self._unread_lines.append(str(error))
-                else:
-                    if "finding_id" in told:
-                        yield told
-                    elif "open_criticals" in told:
-                        self._count(told)
+            boot = _BOOT.search(line) if b'"open_criticals"' in line else None
+            is_cut = not line.endswith(b"}")  # it may have been a finding
+            if boot and not is_cut:
+                beats[boot[1]] = max(beats.get(boot[1], (0, b"")), (int(boot[2]), line))
+            elif line and (b'"finding_id"' in line or is_cut):
+                told = self._decoded(line)
+                if told and "finding_id" in told:
+                    yield told
+        for _, line in beats.values():
+            said: Any = self._decoded(line)
+            if said and said.get("open_criticals") is not None:
+                numbers = said["open_criticals"], said.get("open_warnings") or 0
+                one = Counted(
+                    said["boot_id"],
+                    said["sequence"],
+                    said["observed_at_us"],
+                    *numbers,
+                    said.get("open_ids") or (),
+                )
+                self._counted.setdefault(_place(said), {})[one.boot] = one
 
-    def _count(self, told: Told) -> None:
-        said: Any = told
-        ids, numbers = said.get("open_ids") or (), (said["open_criticals"], said.get("open_warnings") or 0)
-        one = Counted(said["boot_id"], said["sequence"], said["observed_at_us"], *numbers, ids)
-        boots = self._counted.setdefault(_place(told), {})
-        boots[one.boot] = max(one, boots.get(one.boot, one), key=lambda x: x.sequence)
+    def _decoded(self, line: bytes) -> Told | None:
+        try:
+            return decode(line)
+        except ContractError as error:
+            self._unread_lines.append(str(error))
+            return None
 
     def _settled(self, told: Told) -> Told:
         """Close what a later heartbeat of its boot no longer names: the event of its end is lost."""

@@ -110,7 +110,7 @@ def count(place: Path, at_us: int, number: int, *ids: str, boot: str = "boot", p
     """Ship what an agent counts as open and critical."""
     body = {"open_criticals": len(ids), "open_warnings": 0, "open_ids": list(ids)}
     beat = Record(Kind.HEARTBEAT, at_us, {**body, "blind": [], "applications": [], "tasks": 1})
-    line = Encoder(Origin("uid", boot, pod, "shop")).encode(beat, number)
+    line = Encoder(Origin(pod, boot, pod, "shop")).encode(beat, number)
     (place / f"beat-{pod}-{boot}-{number}.jsonl").write_text(f"{line}\n")
 
 
