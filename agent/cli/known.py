@@ -199,7 +199,7 @@ class Story:
         from agent.cli.recorded import Recorded
 
         seen: dict[tuple[object, ...], list[_Sighting]] = defaultdict(list)
-        needles = [x.encode() for x in wanted]
+        needles = [json.dumps(x)[1:-1].encode("ascii") for x in wanted]  # as lines have it
         for line in Recorded(self._source, config).lines():
             if b'"finding_id"' not in line and any(x in line for x in needles):
                 with suppress(ContractError):  # told by the first reading

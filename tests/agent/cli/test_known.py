@@ -141,12 +141,12 @@ def test_a_volume_that_moved_takes_its_findings_with_it(
 ) -> None:
     """The pod that is gone had the incident open for good; two that show a store at one time have copies."""
     second = 1_000_000
-    say(tmp_path, "a.jsonl", replace(DAMAGE, identity="one"), 100 * second, number="5")
+    say(tmp_path, "a.jsonl", replace(DAMAGE, identity="\udcffone"), 100 * second, number="5")
     count(tmp_path, 120 * second, 6, DAMAGE.id)
     count(tmp_path, 900 * second, 9, pod="pod-z")
     if others:
-        say(tmp_path, "b.jsonl", replace(OVER, identity="one"), 500 * second, pod="pod-z", number="3")
-    body = {"task_id": DAMAGE.task_id, "source": "timer", "stores": [{"store": "s", "identity": "one"}]}
+        say(tmp_path, "b.jsonl", replace(OVER, identity="\udcffone"), 500 * second, pod="pod-z", number="3")
+    body = {"task_id": DAMAGE.task_id, "source": "timer", "stores": [{"store": "s", "identity": "\udcffone"}]}
     shown = Record(Kind.SUMMARY, (400 if gone else 100) * second, body)
     line = Encoder(Origin("uid", "boot", "pod-z", "shop")).encode(shown, 2)
     (tmp_path / "c.jsonl").write_text(f"{line}\n")
