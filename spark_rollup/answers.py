@@ -14,6 +14,7 @@ from agent.contract.exit_codes import Exit
 from agent.contract.names import not_here
 from spark_rollup import audit
 from spark_rollup.audit import Input
+from spark_rollup.bronze.later import of_another_major
 from spark_rollup.bronze.latest import Latest
 from spark_rollup.config import AuditOptions, named_in
 from spark_rollup.errors import UsageError
@@ -69,11 +70,12 @@ def why(
             *story.story_lines(steps),
             *([unused] if unused else []),
         ],
+        space,
     )
 
 
-def _with_unread(read: Input, lines: list[str]) -> tuple[list[str], Exit]:
-    left = unread.in_words({}, files=read.unfinished)
+def _with_unread(read: Input, lines: list[str], namespace: str | None) -> tuple[list[str], Exit]:
+    left = unread.in_words(of_another_major(read.quarantine), namespace, read.unfinished)
     return ([*lines, left], Exit.UNREAD) if left else (lines, Exit.CLEAR)
 
 
@@ -146,7 +148,7 @@ def covered(
             f"  {story.pod_name(row, several)}: {story.moment(row['from_us'])} to"
             f" {story.moment(row['to_us'])}: {row['cause']}"
         )
-    return _with_unread(read, lines)
+    return _with_unread(read, lines, namespace)
 
 
 def _share(value: object) -> str:

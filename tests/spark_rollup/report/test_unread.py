@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 from agent.contract.exit_codes import Exit
+from spark_rollup import answers
 from spark_rollup.report import restart_answer
 from spark_rollup.report.restart_answer import Known
 from tests.spark_rollup.report.test_restarts import NOW, given, pod_of
@@ -54,3 +57,12 @@ def test_a_file_that_ends_too_early_is_no_all_clear_of_one_pod():
     for whose, expected in (("shop/pod-a", Exit.UNREAD), ("shop/pod-b", Exit.CLEAR)):
         of_pod = replace(known, unfinished={"/in/u/boot-1-9.jsonl.gz": whose})
         assert restart_answer.answer(of_pod, asked)[1] is expected
+
+
+def test_a_story_beside_lines_that_wait_for_an_upgrade_is_not_whole():
+    """`why` and `coverage` ended with 0 where all of a pod was of another major version, in no agent's segment."""
+    line = '{"source": "/statewarden/shop/pod-b", "data": {"schema_version": "2.0"}}'
+    row = {"reason": "unknown-major", "detail": "contract version 2.0; this reader knows 1", "line": line}
+    read: Any = SimpleNamespace(quarantine=[row], unfinished={})
+    codes = {space: answers._with_unread(read, [], space)[1] for space in (None, "shop", "bills")}
+    assert codes == {None: Exit.UNREAD, "shop": Exit.UNREAD, "bills": Exit.CLEAR}
