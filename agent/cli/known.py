@@ -44,12 +44,9 @@ class Story:
         self._unread: list[str] = []
         self._is_spool = False
         self._unread_lines: list[str] = []  # why each was not read
-        self._counted: dict[
-            tuple[str, str], dict[str, Counted]
-        ] = {}  # namespace, pod -> boot -> its newest word
-        is_audit = any(
-            Path(source, x).is_file() for x in ("_audit.json", "incidents.jsonl")
-        )  # or one cut off
+        self._counted: dict[tuple[str, str], dict[str, Counted]] = {}  # by namespace and pod, by boot
+        # one that was cut off may have either
+        is_audit = any(Path(source, x).is_file() for x in ("_audit.json", "incidents.jsonl"))
         found = self._audited() if is_audit else self._recorded(config)
         self._incidents = gather(map(_with_evidence, found), link=lambda x: x.link)
 
@@ -138,10 +135,10 @@ class Story:
         """Give the findings, and keep what heartbeats count: of each boot the newest, of which alone all is read."""
         beats: dict[bytes, tuple[int, bytes]] = {}
         for line in lines:
-            boot = _BOOT.search(line) if b'"open_criticals"' in line else None
+            beat = _BOOT.search(line) if b'"open_criticals"' in line else None
             is_cut = not line.endswith(b"}")  # it may have been a finding
-            if boot and not is_cut:
-                beats[boot[1]] = max(beats.get(boot[1], (0, b"")), (int(boot[2]), line))
+            if beat and not is_cut:
+                beats[beat[1]] = max(beats.get(beat[1], (0, b"")), (int(beat[2]), line))
             elif line and (b'"finding_id"' in line or is_cut):
                 told = self._decoded(line)
                 if told and "finding_id" in told:
@@ -149,15 +146,14 @@ class Story:
         for _, line in beats.values():
             said: Any = self._decoded(line)
             if said and said.get("open_criticals") is not None:
-                numbers = said["open_criticals"], said.get("open_warnings") or 0
-                one = Counted(
-                    said["boot_id"],
-                    said["sequence"],
-                    said["observed_at_us"],
-                    *numbers,
+                boot, sequence, at_us = _when(said)
+                numbers, ids = (
+                    (said["open_criticals"], said.get("open_warnings") or 0),
                     said.get("open_ids") or (),
                 )
-                self._counted.setdefault(_place(said), {})[one.boot] = one
+                self._counted.setdefault(_place(said), {})[boot] = Counted(
+                    boot, sequence, at_us, *numbers, ids
+                )
 
     def _decoded(self, line: bytes) -> Told | None:
         try:
@@ -207,9 +203,8 @@ class Story:
                     pod, at_us = str(told.get("pod")), told["observed_at_us"]
                     stores = (told, *(told.get("stores") or ()))
                     for one in wanted & {x.get("identity") for x in stores}:
-                        seen[_namespace_of(told), told.get("task_id"), one].append(
-                            _Sighting(pod, at_us, at_us)
-                        )
+                        key = _namespace_of(told), told.get("task_id"), one
+                        seen[key].append(_Sighting(pod, at_us, at_us))
         return seen
 
     def _missed(self, findings: Iterable[Told]) -> Iterator[str]:
