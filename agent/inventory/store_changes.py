@@ -106,7 +106,8 @@ def _as_known(
     """
     same = reading.inode == database.inode and (reading.manifest or 0) >= (database.manifest or 0)
     if reading.unnamed and same:
-        if reading.lock is LockState.HELD and reading.manifest == database.manifest:
+        is_there = any(x.startswith(f"{names.IDENTITY_FILE}: ") for x in reading.problems)  # and not readable
+        if reading.lock is LockState.HELD and reading.manifest == database.manifest and not is_there:
             # A wipe closes the store first, and a new store has no later manifest before its IDENTITY: what goes
             # from under a held lock was swept away by another process.
             path = f"{database.path}/{names.IDENTITY_FILE}"

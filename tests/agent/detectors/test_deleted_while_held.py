@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from agent.contract.events import Affected, Level
-from agent.inventory.disk import LockState
+from agent.inventory.disk import LockState, Unseen
 from agent.inventory.model import Application, ProcessLife
 from tests.support.laws import EOS, UNHEARD_OF, broken, lawful
 from tests.support.scenario import TIMESTAMPED, WINDOWED, Scenario
@@ -79,6 +79,18 @@ def unasked() -> Scenario:
     return play(run, "10 s")
 
 
+def unread() -> Scenario:
+    """IDENTITY is there, and its volume does not give it."""
+    run = running()
+    disk, read = run.world.disk, run.world.disk.read_dated
+
+    def refusing(path: str, most_bytes: int) -> Any:
+        return Unseen.UNREADABLE if path.endswith("/IDENTITY") else read(path, most_bytes)
+
+    disk.read_dated = refusing  # type: ignore[method-assign]
+    return play(run, "130 s")
+
+
 SEGMENT = "puts 100 segment=60000, flushes, 5 s"
 RELEASES = ["2.0.1", "2.3.1", "2.8.2", "3.9.2", "4.3.1", UNHEARD_OF]
 
@@ -122,6 +134,7 @@ def test_every_release(story, said, release):
     ("made again at once", life("wipes, opens, puts 20, flushes, 10 s", running, "4.1.2", EOS), "silent"),
     ("not announced", unannounced, "silent"),
     ("nobody can ask who holds it", unasked, "silent"),
+    ("a file that cannot be read", unread, "silent"),
 )
 def test_lives(story, said):
     """Whether a process held it, and went on."""
