@@ -331,6 +331,10 @@ class Pipeline:
                 self.emit(Record(Kind.TRANSITION, news.at_us, transition_body(application, change)))
             if task is not None:
                 news.tasks[task.path] = (application, task)
+                identity = str(change.facts.get("identity"))
+                if change.change is Change.STORE_CREATED:
+                    for finding in self.ledger.put_back(application.id, task.id, identity, news.at_us):
+                        self._say(finding, news.at_us)
             elif change.change in (Change.PROCESS_STARTED, Change.PROCESS_ENDED):
                 # whether a process lives decides what a released task or a half-done deletion means
                 news.tasks.update((x.path, (application, x)) for x in application.tasks.values())

@@ -112,6 +112,19 @@ class Ledger:
         self._note_pending(place)
         return ended
 
+    def put_back(self, application_id: str, task_id: str, identity: str, now_us: int) -> list[Finding]:
+        """Open again what closed because its store was gone, which is there again: no detector need remember it."""
+        there = frozenset({identity})
+        where = (application_id, task_id)
+        keys = [x for x in self._closed if x[0][1:] == where and _is_back(self._findings[x], there)]
+        for key in keys:
+            known = _put_back(self._findings[key], now_us)
+            self._findings[key] = replace(known, status=Status.OPEN, resolved_at_us=None)
+            del self._closed[key]
+            self._note_open(key[0], key)
+            self._note_pending(key[0])
+        return [self._findings[x] for x in keys]
+
     def open_findings(self) -> list[Finding]:
         """List findings that are open, in the order in which they opened."""
         return [x for x in self._findings.values() if x.status is Status.OPEN]
