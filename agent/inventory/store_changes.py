@@ -62,6 +62,8 @@ def reduce_database(application: Application, task: Task, reading: DatabaseReadi
     changes: list[Transition] = []
     if database is not None and database.identity is not None and _is_new(database, reading):
         changes += _end(task, store, database, reading.identity_born_us, reading)
+        if reading.identity == database.identity:  # an earlier state of it: nothing is known of who left that
+            store.sessions, store.free_seen, store.forgotten_us = (), False, reading.at_us
         database = None
     is_new = database is None or database.identity is None
     if database is None or database.identity is None:
@@ -155,12 +157,10 @@ def _remains(store: Store, reading: DatabaseReading) -> Remains:
 def _is_new(database: Database, reading: DatabaseReading) -> bool:
     if reading.identity != database.identity:
         return True
-    # RocksDB numbers manifests upward for the life of a database: a smaller number is another life.
-    return (
-        reading.manifest is not None
-        and database.manifest is not None
-        and reading.manifest < database.manifest
-    )
+    # RocksDB numbers manifests upward for the life of a database, and only adds to one: less is another life.
+    known = database.manifest or 0
+    is_less = reading.puts < database.manifest_puts and reading.manifest_problem is None
+    return (reading.manifest or known) < known or (reading.manifest == known and is_less)
 
 
 def _begin(task: Task, store: Store, database: Database, reading: DatabaseReading) -> Transition:
@@ -341,7 +341,7 @@ def _apply_content(database: Database, reading: DatabaseReading) -> None:
         database.files, database.size_bytes = reading.files, reading.size_bytes
         database.opened_puts, database.opened_sequence = reading.opened_puts, reading.opened_sequence
     database.manifest = reading.manifest
-    database.file_puts = max(database.file_puts, reading.puts)
+    database.file_puts, database.manifest_puts = max(database.file_puts, reading.puts), reading.puts
     if not reading.missing_files:
         database.missing_since_us = 0
     elif not database.missing:

@@ -89,6 +89,7 @@ class Database:
     puts: int = 0
     opened_puts: int = 0
     file_puts: int = 0
+    manifest_puts: int = 0  # the part of it that its present manifest names
     opened_sequence: int | None = None
     flushed: Timeline = field(default=NOTHING_FLUSHED, metadata={KEPT: FLUSHES_KEPT})
     dropped_puts: int = 0

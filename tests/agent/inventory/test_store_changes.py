@@ -158,7 +158,8 @@ FLUSHES: dict[str, Any] = {
          lambda x: (said(x), *facts(x, "puts", "puts_before"), files(x).puts_at(at(1.9))),
          (["store-flushed"], 100, 0, 100)),
     "a compacted file without sequence numbers adds nothing, and the high-water mark stays":
-        (lambda: opened(db(2, puts=100, flushes=(flush(6, 100, 2),)), db(3, flushes=(flush(7, 0, 3, compacted=True),))),
+        (lambda: opened(db(2, puts=100, flushes=(flush(6, 100, 2),)),
+                        db(3, manifest=6, flushes=(flush(7, 0, 3, compacted=True),))),
          lambda x: (said(x), x.store.puts), ([], 100)),
     "what went into a compaction's output was written before it":
         (lambda: opened(db(5), db(9, puts=100, flushes=(flush(7, 100, 8, compacted=True),))),
@@ -167,6 +168,10 @@ FLUSHES: dict[str, Any] = {
         (lambda: opened(db(5, puts=100, flushes=(flush(6, 100, 4),)),
                         db(9, puts=300, flushes=(flush(6, 100, 4), flush(7, 200), flush(8, 300, 3)))),
          lambda x: list(files(x).flushed), [(100, at(4)), (200, at(5)), (300, at(5))]),
+    "a manifest that names less than it did was put back, whoever held the store":
+        (lambda: opened(db(2, puts=100, flushes=(flush(6, 100, 2),)),
+                        db(3, lock=FREE, puts=40, flushes=(flush(5, 40, 1),))),
+         lambda x: (x.store.puts, x.store.sessions), (40, ())),
     "a sequence that the manifest says without a file still counts":
         (lambda: opened(db(5, puts=50)), lambda x: x.store.puts, 50),
     "what falls out of a long timeline stays as its floor":

@@ -115,7 +115,8 @@ def test_uncounted_entries_keep_their_last_value():
 
 def zeroed(seconds: float, puts: int = 0, *, source: Source = Source.INOTIFY, flushes=()):
     """A store of 5000 puts, compacted into the last level, opened, and flushed since."""
-    look = database_look(seconds, born=1, puts=puts, opened_puts=5000, flushes=(flush(3, 0, 1), *flushes))
+    flushed = (flush(3, 0, 1), *flushes)
+    look = database_look(seconds, born=1, puts=puts, opened_puts=5000, flushes=flushed, manifest=6)
     return replace(look, source=source, zeroed_puts=5000, opened_sequence=5000)
 
 
