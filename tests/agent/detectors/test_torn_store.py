@@ -284,3 +284,16 @@ def test_whole_without_identity(release, content):
     (finding,) = run.findings(ID)
     assert (finding.severity, finding.affected, finding.upstream) == (Severity.INFO, Affected.NO, ())
     assert "RocksDB opens it and makes a new IDENTITY" in finding.summary
+
+
+def test_whose_end_is_to_come_is_at_no_deletion():
+    """The clock was set back behind the end of a process: the wipe by the next one goes on."""
+    run = play(
+        Scenario("4.1.2", "exactly_once_v2"),
+        "start, opens, puts 500, flushes, checkpoints 499, 5 s, crash, 5 s",
+    )
+    assert run.world.pipeline is not None
+    run.world.now_us -= 30_000_000
+    run.world.pipeline.shift(-30_000_000)
+    play(run, "start, wipes, 60 s")
+    assert run.findings(ID) == []
