@@ -213,7 +213,7 @@ class DetectorRunner:
         now_us = case.now_us
         verdicts = [doubted(case, meta, with_issues(case, meta, x)) for x in verdicts]
         place = Place(meta.id, application.id if application else "", task.id if task else None)
-        there, closed_us = (task.identities, orderly_close_us(task)) if task else (None, None)
+        there, closed_us = (task.known_as, orderly_close_us(task)) if task else (None, None)
         said: list[Finding] = []
         if meta.is_law:
             verdicts, said = give_way(self.ledger, place, verdicts, self._before[meta.id], now_us)

@@ -157,7 +157,7 @@ def _is_another(task: Task, eyes: Eyes) -> bool:
     successors = 0
     for database in task.databases:
         identity = eyes.identity(database.path)
-        if identity is not None and identity == database.identity:
+        if identity is not None and (database.unnamed or identity == database.identity):
             return False
         successors += identity is not None
     return successors > 0

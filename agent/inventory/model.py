@@ -151,6 +151,11 @@ class Task:
         return frozenset(x for store in self.stores.values() for x in store.identities)
 
     @property
+    def known_as(self) -> frozenset[str]:
+        """The same, and what they were called before: a finding keeps the name that it opened with."""
+        return self.identities.union(*(x.known_as for x in self.databases))
+
+    @property
     def checkpoint(self) -> CheckpointFact | None:
         """The checkpoint that is on disk now."""
         if self.checkpoints and self.checkpoints[-1].ended_us is None:

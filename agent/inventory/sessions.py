@@ -95,7 +95,7 @@ def _new_session(task: Task, store: Store, at_us: int) -> Session:
         before is None and never_again and not store.forgotten_us
     )
     if created:
-        opened_us = born_us
+        opened_us = born_us or at_us  # 0: it has no IDENTITY that says when
     elif reopens:
         opened_us = reopens[0] if before else reopens[-1]
     else:

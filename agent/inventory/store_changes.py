@@ -117,12 +117,12 @@ def _as_known(
                 task.swept = recent(task.swept, (reading.at_us, path), SWEPT_KEPT)
         return replace(reading, identity=database.identity)
     if database.unnamed and same and store is not None and reading.identity is not None:
-        before, database.identity = frozenset({database.identity}), reading.identity
+        database.known_as, database.identity = frozenset({database.identity or ""}), reading.identity
         for session in store.sessions:
-            if session.identities & before:
-                session.identities = session.identities - before | {reading.identity}
-            if session.final_identities & before:
-                session.final_identities = session.final_identities - before | {reading.identity}
+            if session.identities & database.known_as:
+                session.identities = session.identities - database.known_as | {reading.identity}
+            if session.final_identities & database.known_as:
+                session.final_identities = session.final_identities - database.known_as | {reading.identity}
     return reading
 
 

@@ -78,6 +78,9 @@ class Database:
     unnamed: bool = (
         False  # its IDENTITY is missing or says nothing: what stands in for it ends with the next open
     )
+    known_as: frozenset[str] = (
+        frozenset()
+    )  # what it was called while its IDENTITY could not be read, or was missing
     born_us: int = 0
     incarnation: int = 0
     manifest: int | None = None

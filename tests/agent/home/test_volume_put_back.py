@@ -5,6 +5,7 @@ from __future__ import annotations
 from copy import deepcopy
 
 from agent.contract.events import Status
+from agent.inventory.disk import Unseen
 from agent.replay.memory_disk import MemoryDisk
 from tests.agent.home.restarting import away
 from tests.support.scenario import Scenario
@@ -49,3 +50,20 @@ def test_damage_that_is_put_back_behind_a_restart_is_open_again() -> None:
     for volume, status in ((MemoryDisk(), Status.RESOLVED), (damaged, Status.OPEN)):
         mounted(run, volume)
         assert run.only("skipped-eos-wipe").status is status
+
+
+def test_a_store_that_gets_its_name_back_is_the_one_that_was_damaged() -> None:
+    """Its IDENTITY could not be read at first: what opened under a substitute goes on, and nothing dates from 1970."""
+    run = play(Scenario("4.1.2", EOS), "start, opens, puts 20000, flushes, checkpoints 100, 5 s")
+    disk, read = run.world.disk, run.world.disk.read_dated
+    disk.read_dated = lambda path, most_bytes: (  # type: ignore[method-assign]
+        Unseen.UNREADABLE if path.endswith("/IDENTITY") else read(path, most_bytes)
+    )
+    run.world.pipeline = None
+    run.world.watch()
+    play(run, "puts 20000, flushes, 20 s, crash, 2 s, start, opens, 60 s")
+    assert run.findings("zombie-state") == []
+    for _ in range(2):
+        assert run.only("skipped-eos-wipe").status is Status.OPEN
+        disk.read_dated = read  # type: ignore[method-assign]
+        run.wait(130)
