@@ -32,7 +32,7 @@ Told = Mapping[str, object]
 """A finding as an agent's event or the table of an audit says it."""
 
 _BOOT = re.compile(rb'("pod_uid":\s*"[^"]*",\s*"boot_id":\s*"[^"]*"),\s*"sequence":\s*(\d+)')
-"""As `Encoder` writes it: heartbeats are most of what there is."""
+"""As `Encoder` writes it: heartbeats are most of what there is. Of another spelling each is read."""
 
 
 class Story:
@@ -139,21 +139,22 @@ class Story:
             is_cut = not line.endswith(b"}")  # it may have been a finding
             if beat and not is_cut:
                 beats[beat[1]] = max(beats.get(beat[1], (0, b"")), (int(beat[2]), line))
-            elif line and (b'"finding_id"' in line or is_cut):
+            elif line and (b'"finding_id"' in line or b'"open_criticals"' in line or is_cut):
                 told = self._decoded(line)
                 if told and "finding_id" in told:
                     yield told
+                elif told:
+                    self._count(told)
         for _, line in beats.values():
-            said: Any = self._decoded(line)
-            if said and said.get("open_criticals") is not None:
-                boot, sequence, at_us = _when(said)
-                numbers, ids = (
-                    (said["open_criticals"], said.get("open_warnings") or 0),
-                    said.get("open_ids") or (),
-                )
-                self._counted.setdefault(_place(said), {})[boot] = Counted(
-                    boot, sequence, at_us, *numbers, ids
-                )
+            if told := self._decoded(line):
+                self._count(told)
+
+    def _count(self, said: Mapping[str, Any]) -> None:
+        if said.get("open_criticals") is not None:
+            numbers = said["open_criticals"], said.get("open_warnings") or 0
+            level = Counted(*_when(said), *numbers, said.get("open_ids") or ())
+            boots = self._counted.setdefault(_place(said), {})
+            boots[level.boot] = max(boots.get(level.boot, level), level, key=lambda x: x.sequence)
 
     def _decoded(self, line: bytes) -> Told | None:
         try:

@@ -78,9 +78,8 @@ class Database:
     unnamed: bool = (
         False  # its IDENTITY is missing or says nothing: what stands in for it ends with the next open
     )
-    known_as: frozenset[str] = (
-        frozenset()
-    )  # what it was called while its IDENTITY could not be read, or was missing
+    # what it was called while its IDENTITY could not be read, or was missing
+    known_as: frozenset[str] = frozenset()
     born_us: int = 0
     incarnation: int = 0
     manifest: int | None = None

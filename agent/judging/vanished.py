@@ -236,9 +236,8 @@ def is_over(case: TaskCase, last_us: int) -> bool:
     walk = case.task.walk
     if walk is not None:
         ended = [x.ended_us for x in case.application.lives if x.ended_us is not None]
-        if any(
-            walk.last_us <= x <= case.now_us for x in ended
-        ):  # one that is to come: the clock was set back
+        # one that is still to come: the clock was set back
+        if any(walk.last_us <= x <= case.now_us for x in ended):
             return True
         last_us = max(last_us, walk.last_us, case.inventory.started_us)
     return not last_us or case.waited_us(last_us) >= QUIET_US

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -121,6 +122,18 @@ def test_what_a_later_heartbeat_no_longer_names_is_over(statewarden: Callable, t
     count(tmp_path, 9_000, 1, boot="other")
     assert "(confirmed, open)" in statewarden("explain", INCIDENT_ID, "--events", tmp_path).out
     count(tmp_path, 3_000, 6)
+    assert "(confirmed, resolved" in statewarden("explain", INCIDENT_ID, "--events", tmp_path).out
+
+
+def test_a_heartbeat_that_is_spelled_otherwise_counts_as_much(statewarden: Callable, tmp_path: Path) -> None:
+    """Something on the way wrote its keys in another order; the newest counts, whatever comes last."""
+    say(tmp_path, "a.jsonl", DAMAGE, 2_000, number="5")
+    for number, ids in ((6, ()), (4, (DAMAGE.id,))):
+        count(tmp_path, number * 500, number, *ids)
+        beat = tmp_path / f"beat-pod-7-boot-{number}.jsonl"
+        told = json.loads(beat.read_text())
+        told["data"] = dict(reversed(told["data"].items()))
+        beat.rename(beat.with_stem(f"{9 - number}")).write_text(f"{json.dumps(told)}\n")
     assert "(confirmed, resolved" in statewarden("explain", INCIDENT_ID, "--events", tmp_path).out
 
 
