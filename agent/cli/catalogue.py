@@ -26,6 +26,7 @@ from agent.cli.page_text import (
 from agent.config import Config
 from agent.contract.codec import printable
 from agent.contract.exit_codes import Exit
+from agent.contract.finding import REPAIRED
 from agent.contract.names import nearest
 from agent.contract.runbooks import BY_PAGE, NAMES, anchor_of, page_of
 from agent.detectors import BY_ID, DETECTORS
@@ -50,6 +51,7 @@ _BESIDE = {
     "runbooks": "runbooks/README.md",
     **{page: f"runbooks/{page}.md" for page in BY_PAGE},
     **{name: f"{name}.md" for name in PRINTED},
+    REPAIRED: "journeys.md",
 }
 """Pages that runbooks and `--help` send people to."""
 

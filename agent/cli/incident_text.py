@@ -12,6 +12,7 @@ from agent.contract.codec import moment, printable, rfc3339
 from agent.contract.events import Severity, Status
 from agent.contract.finding import Finding
 from agent.contract.incidents import EvidenceRole, Incident
+from agent.contract.runbooks import NAMES
 from agent.contract.units import Remedy
 from agent.contract.wording import bugs, continued, named
 from agent.detectors import BY_ID
@@ -68,7 +69,7 @@ def incident_text(
         lines.append(wrapped(f"for a clearer verdict, give: {', '.join(incident.lead.missing_facts)}", width))
     what_next = "its step was" if is_past(incident) else "next"
     lines.append(_step(what_next, incident, width))
-    page = what if what in BY_ID else f"rules/{what}"
+    page = f"rules/{what}" if f"rules/{what}" in NAMES and what not in BY_ID else what
     lines.append(f"{_INDENT}incident {incident.id}; statewarden explain {page}")
     is_scripted = (
         incident.remedy in (Remedy.RESTORE, Remedy.CHECK_FIRST) and incident.severity is not Severity.INFO

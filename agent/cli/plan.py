@@ -56,7 +56,7 @@ def plan(chosen: argparse.Namespace, config: Config) -> int:
     if why:
         instead = "" if is_past(incident) else f". Its step: {incident.next_action}"
         raise UnreadError(f"{incident.id}: no script: {why}{instead}")
-    sys.stdout.write(script(known, _asked(known, chosen)))
+    sys.stdout.write(script(known, _asked(known, chosen, config)))
     return 0
 
 
@@ -77,13 +77,15 @@ def refusal(incident: Incident[Finding]) -> str:
     return "" if is_directory else "the application's name is not a valid directory name"
 
 
-def _asked(known: Known, chosen: argparse.Namespace) -> list[str]:
+def _asked(known: Known, chosen: argparse.Namespace, config: Config) -> list[str]:
     """Give what `repaired` is asked with: the same tasks, where an agent runs that agent, else the same settings."""
     incident = known.incident
     words = [x for task in incident.step_tasks for x in ("--task", f"{incident.application_id}/{task}")]
     words += ["--made-after", rfc3339(known.seen_us)]
     if known.namespace:
-        return ["http://localhost:9464", *words]
+        return ["http://localhost:9464", *words, "--record"]
+    if config.agent.home or config.agent.spool:
+        words.append("--record")
     if chosen.source and chosen.source.startswith("http"):
         words.insert(0, chosen.source)
     return [*words, *same_settings(chosen)]

@@ -18,11 +18,13 @@ from agent.contract.codec import moment, parse_us, printable
 from agent.contract.events import Severity, Status
 from agent.contract.exit_codes import Exit, answer
 from agent.contract.finding import Finding
+from agent.contract.grouping import incident_of
 from agent.contract.incidents import Incident, gather
 from agent.engine.pipeline import Pipeline
 from agent.engine.unread import unread
 from agent.errors import UsageError
-from agent.inventory.model import Store, Task
+from agent.home.proofs import NOT_VERIFIED, leave
+from agent.inventory.model import Task
 from agent.inventory.sessions import stored_offset
 from agent.quantities.changelog import is_real
 
@@ -49,6 +51,8 @@ def add_repaired(
                         help="verify the stores against their changelogs, too")  # fmt: skip
     parser.add_argument("--client-config", default="", metavar="FILE",
                         help="key=value lines by librdkafka's names: TLS, SASL")  # fmt: skip
+    parser.add_argument("--record", action="store_true",
+                        help="have the agent whose home or spool is known report the proof")  # fmt: skip
     add_settings(parser)
     parser.set_defaults(
         command=lambda chosen: repaired(chosen, config_of(chosen, {"state_dir": chosen.state_dir}))
@@ -89,7 +93,7 @@ def repaired(chosen: argparse.Namespace, config: Config) -> int:
         incident = story.incident(chosen.id)
         said.unknown += story.unread
     tasks = {_address(text) for text in chosen.task}
-    pipeline, findings, _ = read_once(state_dir, config)
+    pipeline, findings, now_us = read_once(state_dir, config)
     read = [x for x in gather(findings) if chosen.id in (x.id, *(y.id for y in x.members))]
     tasks |= {(one.application_id, x) for one in (incident, *read) if one for x in one.tasks}
     if not tasks:
@@ -107,15 +111,18 @@ def repaired(chosen: argparse.Namespace, config: Config) -> int:
         )
     _judge_reading(pipeline, findings, tasks, said)
     lives = {x.identity for _, x in incident.findings if x.identity and not _stays(x)} if incident else set()
+    proofs, by_broker = {}, bool(chosen.bootstrap_servers)
     for application, task in sorted(tasks):
-        _judge_task(
-            pipeline, application, task, lives, after_us, said, by_broker=bool(chosen.bootstrap_servers)
-        )
-    if chosen.bootstrap_servers:
-        for application, task in sorted(tasks):
+        known = len(said.proved)
+        _judge_task(pipeline, application, task, lives, after_us, said, by_broker=by_broker)
+        if by_broker:
             _verify(chosen, state_dir, application, task, said)
-    else:
-        said.left.append("not verified: no broker was given (--bootstrap-servers)")
+        proofs[f"{application}/{task}"] = said.proved[known:] + [NOT_VERIFIED] * (not by_broker)
+    if not by_broker:
+        said.left.append(f"{NOT_VERIFIED} (--bootstrap-servers)")
+    if chosen.record and said.code() is Exit.CLEAR:
+        id_ = incident.id if incident else chosen.id if chosen.id.startswith("i-") else incident_of(chosen.id)
+        said.left.append(leave(config.agent.home or config.agent.spool, state_dir, id_, now_us, proofs))
     sys.stdout.write(said.text(chosen.id))
     return said.code()
 
@@ -205,16 +212,12 @@ def _restored(task: Task) -> Iterator[tuple[str, bool]]:
     if not task.stores:
         yield f"{task.id} has no store yet", False
     for store in task.stores.values():
-        offset = _offset(task, store)
+        offset = task.checkpoint.offsets.get(store.name) if task.checkpoint else None
+        offset = stored_offset(store) if offset is None else offset
         if is_real(offset):
             yield f"{task.id}/{store.name} claims to be restored up to offset {offset}", True
         else:
             yield f"{task.id}/{store.name}: {_NO_OFFSET}", False
-
-
-def _offset(task: Task, store: Store) -> int | None:
-    offset = task.checkpoint.offsets.get(store.name) if task.checkpoint else None
-    return stored_offset(store) if offset is None else offset
 
 
 def _verify(chosen: argparse.Namespace, state_dir: Path, application: str, task: str, said: _Answer) -> None:

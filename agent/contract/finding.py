@@ -13,6 +13,9 @@ from agent.contract.units import Remedy
 
 T = TypeVar("T")
 
+REPAIRED = "repaired"
+"""In the place of a detector: `statewarden repaired` proved it, and the agent says it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Evidence:

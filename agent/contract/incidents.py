@@ -13,7 +13,7 @@ from textwrap import shorten
 from typing import Any, Generic
 
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
-from agent.contract.finding import Finding
+from agent.contract.finding import REPAIRED, Finding
 from agent.contract.grouping import CONFIRMS, OF_ONE_AGENT, REFUTES, F, Group, Link, Member, groups
 from agent.contract.mechanisms import ONLY_OF_DAMAGE, TITLES, comes_first
 from agent.contract.units import Remedy
@@ -183,13 +183,22 @@ def _incident(group: Group[F], accepts: Accepts, titles: Mapping[str, str]) -> I
         tasks=tuple(sorted({x.finding.task_id for x in rows if x.finding.task_id})),
         stores=tuple(sorted({x.finding.store for x in rows if x.finding.store})),
         since_us=min(since_us, *(x.finding.opened_at_us for x in core)),
-        ended_us=None if is_open else max(_ended_us(x.finding) for x in rows), sentence=sentence(first, rows),
+        ended_us=None if is_open else max(_ended_us(x.finding) for x in rows), sentence=_told(first, rows),
         next_action=asked.text, lead=lead, findings=_with_roles(first, group),
         members=tuple(x.finding for x in group.rows or group.beside[:1]),
         configured_exposure=_configured(lead, accepts) if lasts else Configured.NO,
         do_first="" if says.finding.detector == lead.detector else says.finding.detector,
         remedy=says.finding.remedy, step_tasks=asked.tasks,
     )  # fmt: skip
+
+
+def _told(first: Member[F], rows: Sequence[Member[F]]) -> str:
+    """Say what is wrong; of what is over, also that it is repaired, if that was proved since."""
+    said, ended_us = sentence(first, rows), max(_ended_us(x.finding) for x in rows)
+    proofs = [x for x in rows if x.finding.detector == REPAIRED and x.finding.opened_at_us == ended_us]
+    if not proofs or first in proofs or first.finding.status is Status.OPEN:
+        return said
+    return f"{said.removesuffix('.')}. {sentence(proofs[0], proofs)}"
 
 
 def _configured(lead: Finding, accepts: Accepts) -> Configured:

@@ -306,6 +306,12 @@ class Pipeline:
         quiet, self._summarised = in_turn(tasks, self._summarised, left)
         return busy + [x for x in quiet if x[1].changed_us <= since_us]
 
+    def tell(self, finding: Finding, now_us: int) -> None:
+        """Say, and remember, what no detector found and what is over as it is said."""
+        place = Place(finding.detector, finding.application_id, finding.task_id)
+        self.ledger.resume(place, finding.incident_id, finding)
+        self._say(finding, now_us)
+
     # -- judging ----------------------------------------------------------------------------------------
 
     def _conclude(self, changes: list[Transition], now_us: int) -> None:

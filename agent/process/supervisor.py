@@ -25,6 +25,7 @@ from agent.engine.pipeline import Pipeline
 from agent.errors import ConfigError, SpoolError, SpoolFullError, SpoolInUseError
 from agent.home.baseline import BaselineKeeper, resume
 from agent.home.canary import make_canary
+from agent.home.proofs import report
 from agent.inventory.disk import LockState
 from agent.lookout.self_limits import Ceilings, SelfLimits
 from agent.lookout.walk import WATCHING
@@ -189,7 +190,8 @@ class Supervisor:
         now_us, now_s = self._clock.now_us(), self._clock.monotonic_s()
         if self._lookout.is_ready and not self._names_checked:
             self._check_names()
-        if self._baseline is not None and self._lookout.is_ready:
+        if self._own and self._baseline and self._lookout.is_ready:
+            report(self._own.directory, self._pipeline, now_us)
             self._baseline.save_if_due(now_us, now_s, self._clock.monotonic_s)
         if self._digests is not None and self._lookout.is_ready:
             self._digests.turn()

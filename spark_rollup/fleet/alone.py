@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from agent.contract.audited import AGENT
 from agent.contract.codec import rfc3339
 from agent.contract.events import Confidence, Level, Severity, Status
+from agent.contract.finding import REPAIRED
 from agent.contract.grouping import incident_of
 from spark_rollup.fleet.application import Application
 from spark_rollup.fleet.meta import Row
@@ -81,19 +82,25 @@ def alone(app: Application, found: Iterable[Row]) -> Iterator[Row]:
     """List agents' open criticals and warnings that the rules' findings leave as they are: they count like those.
 
     Settled is what a rule refutes, and what an open finding that is at least as severe confirms or takes into account.
-    A quieter one is no answer: that a copy is missing does not make the damage of the other one known.
+    A quieter one is no answer: that a copy is missing does not make the damage of the other one known. Beside these
+    stands what was repaired, with its proof: nothing else says how it ended.
     """
     found = list(found)
     refuted = refutations(found)
-    answered: dict[str, int] = defaultdict(lambda: -1)
+    repaired = {x.incident_id for x in app.local if x.detector == REPAIRED}
+    answered: dict[str, int] = {}
     for row in found:
-        if row["status"] == Status.OPEN.value:
-            for one in (*row["confirms"], *row["explains"]):
-                answered[one] = max(answered[one], Severity(row["severity"]).rank)
+        rank = Severity(row["severity"]).rank if row["status"] == Status.OPEN.value else -1
+        for one in (*row["confirms"], *row["explains"]):
+            answered[one] = max(answered.get(one, rank), rank)
     for x in app.local:
         urgent = x.status == Status.OPEN.value and x.severity != Severity.INFO.value
         settled_here = is_refuted(x.identity, x.pod, refuted.get(x.finding_id))
-        if urgent and not settled_here and answered[x.finding_id] < Severity(x.severity).rank:
+        is_left = urgent and answered.get(x.finding_id, -1) < Severity(x.severity).rank
+        has_ended = (
+            x.status != Status.OPEN.value and x.incident_id in repaired and x.finding_id not in answered
+        )
+        if not settled_here and (is_left or has_ended):
             yield _row(app, x)
 
 
@@ -104,7 +111,8 @@ def _row(app: Application, x: Said) -> Row:
         "namespace": app.namespace, "application_id": app.name, "task_id": x.task_id, "store": x.store, "pod": x.pod,
         "opened_at": rfc3339(x.opened_at_us), "upstream": x.upstream, "affected": x.affected,
         "missing_facts": x.missing_facts, "summary": x.summary, "evidence": x.evidence, "next_action": x.next_action,
-        "pods": [x.pod], "confirms": [], "refutes": [], "explains": [], "reported_by": AGENT, "resolved_at": None,
+        "pods": [x.pod], "confirms": [], "refutes": [], "explains": [], "reported_by": AGENT,
+        "resolved_at": None if x.resolved_at_us is None else rfc3339(x.resolved_at_us),
         "mechanism": x.mechanism or x.detector, "incident_id": x.incident_id, "lineage": None, "local_incidents": None,
         "identity": x.identity, "remedy": x.remedy, "seen_at": rfc3339(x.observed_at_us),
     }  # fmt: skip

@@ -67,8 +67,9 @@ def bucket(statewarden: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.fixture
-def agent(tmp_path: Path, state: Path, bucket: str) -> Iterator[Agent]:
-    """Start the agent of the stopped instance."""
+def agent(tmp_path: Path, state: Path, bucket: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Agent]:
+    """Start the agent of the stopped instance; the environment names its spool."""
+    monkeypatch.setenv("STATEWARDEN_SPOOL", str(tmp_path / "own" / "spool"))
     told = dict(word.split("=") for word in SET[1::2])
     running = Agent("pod-7", state, tmp_path / "own", bucket, told)
     try:
@@ -140,6 +141,13 @@ def test_a_bug_in_two_tasks_is_repaired(
         assert words in told
 
     assert statewarden(*asked, "--bootstrap-servers", changelog).code == 0
+    proved = f"verified: {APPLICATION}/0_0 holds what its changelogs say. The same in task 0_2."
+
+    def ended() -> str:
+        return " ".join(statewarden("explain", incident, "--events", bucket).out.split())
+
+    eventually(lambda: proved in ended())  # shipped, too
+    assert "(suspected, resolved)" in ended()
     assert "(suspected, resolved)" in statewarden("explain", incident, "--events", agent.url).out
     eventually(lambda: incident not in page(agent))
     again = statewarden("plan", incident, agent.url, "--state-dir", state, *SET)

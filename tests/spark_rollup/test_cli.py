@@ -253,25 +253,25 @@ class TestRealRuns:
     def test_an_audit_says_what_changed_since_the_last_one(self, one_rule, spark, tmp_path, capsys):
         """Terminal, report and marker; an agent that is not in the input any more makes nothing gone."""
         fleet = Fleet("shop", "orders")
-        first, second, third = (
-            fleet.pod(f"orders-{n}", announces_end=False).holds(f"0_{n}", 5) for n in range(3)
-        )
+        first, second, third = (fleet.pod(f"orders-{n}", announces_end=False) for n in range(3))
         for pod, at in ((first, 60), (second, 60), (third, 500)):
             found = {"store": "s", "identity": "i", "finding_id": f"{pod.name[-1] * 32}"}
-            pod.finds("false-clean-store", f"0_{pod.name[-1]}", at, **found)
-        over = {"finding_id": "0" * 32, "status": "resolved", "resolved_at_us": at_us(400)}
-        first.repeats("false-clean-store", "0_0", 400, 60, store="s", identity="i", **over)
+            pod.holds(f"0_{pod.name[-1]}", 5).finds("false-clean-store", f"0_{pod.name[-1]}", at, **found)
+        over = {"finding_id": "0" * 32, "incident_id": "i-0", "status": "resolved"}
+        first.repeats("false-clean-store", "0_0", 400, 60, store="s", resolved_at_us=at_us(400), **over)
+        over |= {"finding_id": "f" * 16, "summary": "Repaired: verified.", "severity": "info"}
+        first.finds("repaired", "0_0", 420, resolved_at_us=at_us(420), **over)
         source, out = fleet.write(tmp_path / "in"), tmp_path / "out"
         asked = ["audit", "--input", str(source), "--output", str(out)]
         assert main([*asked, "--as-of", "2026-11-18T11:12:00Z"]) == 1
-        assert (
-            f"report: {out}/report.html (no earlier audit there to compare with)" in capsys.readouterr().out
-        )
+        assert "/report.html (no earlier audit there to compare with)" in capsys.readouterr().out
         assert main(asked) == 1
         told = capsys.readouterr().out.splitlines()
         assert told[1].endswith(" 11:12:00 UTC: 1 new, 1 still open, 1 gone")
         assert told[2].startswith("    gone: false-clean-store shop/orders/0_0 on orders-0 (i-")
         assert any("0_2/s on orders-2  (confirmed, open, new;" in line for line in told)
+        for name in ("incidents.jsonl", "report.html"):
+            assert "false-clean-store on orders-0. Repaired: verified." in (out / name).read_text()
         counts = json.loads((out / "_SUCCESS.json").read_text())["since_last"]
         assert counts == {"new": 1, "worse": 0, "still open": 1, "gone": 1, "not heard of any more": 0}
         assert "1 new, 1 still open, 1 gone; new: <a href=" in (out / "report.html").read_text()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from agent.contract.audited import gather
+from agent.contract.audited import FleetIncident, gather
+from agent.contract.codec import rfc3339
 from spark_rollup.fleet.alone import alone, settled, with_local_incidents
 from spark_rollup.fleet.application import Application
 from spark_rollup.fleet.rows import Said
@@ -87,3 +88,28 @@ def test_what_is_refuted_on_one_pod_stays_open_on_another():
         pods = [said(A, pod=pod, identity=identity) for pod in ("pod-a", "pod-b")]
         refuting = row("e", refutes=[A], status="resolved", severity="info")
         assert [x["pod"] for x in alone(fleet(*pods), [dict(refuting)])] == left
+
+
+def test_an_incident_that_was_repaired_ends_with_its_proof():
+    """What its agent alone had is told as well; what a rule tells is told once; what opens again is open."""
+    over = said(A, status="resolved", resolved_at_us=7, summary="It lacks data.")
+    proof = said(
+        B, detector="repaired", mechanism="repaired", level="event", severity="info", status="resolved", store=None,
+        opened_at_us=9, resolved_at_us=9, summary="Repaired: verified.",
+    )  # fmt: skip
+    rule = row("f", status="resolved", resolved_at=rfc3339(7), confirms=[A], summary="Lacks data.")
+
+    def told(known: Said, *rules: dict[str, Any]) -> FleetIncident:
+        app, found = fleet(known, proof), [dict(x) for x in rules]
+        (one,) = gather(with_local_incidents(app, [*found, *alone(app, found)]))
+        return one
+
+    one = told(over)
+    assert (one.sentence, one.ended_us) == ("It lacks data. Repaired: verified.", 9)
+    one = told(over, rule)
+    assert (one.sentence, len(one.findings)) == ("Lacks data. Repaired: verified.", 2)
+    one = told(said(A, summary="It lacks data."))
+    assert (one.sentence, one.status.value) == ("It lacks data.", "open")
+    assert [
+        x.status.value for x in gather(with_local_incidents(fleet(over), list(alone(fleet(over), []))))
+    ] == []
