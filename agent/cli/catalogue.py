@@ -17,6 +17,7 @@ from agent.cli.page_text import (
     exceptions_of,
     is_issue,
     of_alert,
+    page_html,
     page_text,
     section_about,
     section_of,
@@ -196,12 +197,17 @@ def _row(meta: DetectorMeta) -> dict[str, object]:
     }  # fmt: skip
 
 
-def runbook(asked: str) -> str | None:
+def runbook(asked: str, as_html: bool = False) -> str | None:
     """Give a runbook as alerts call it (`rules/unaudited`), or by a detector's bare id; None = there is none."""
-    if asked in _BESIDE:
-        return _shown((PAGES / _BESIDE[asked]).read_text("utf-8"))
     name = asked.removeprefix("detectors/")
-    if name not in NAMES:
+    if asked in _BESIDE:
+        page = (PAGES / _BESIDE[asked]).read_text("utf-8")
+    elif name in NAMES:
+        page = section_of((PAGES / f"{page_of(name)}.md").read_text("utf-8"), anchor_of(name))
+    else:
         return None
-    page = (PAGES / f"{page_of(name)}.md").read_text("utf-8")
-    return _shown(section_of(page, anchor_of(name)))
+    if not as_html:
+        return _shown(page)
+    from agent.publish.page import document
+
+    return document(asked, page_html(page, {*names_to_explain()}))

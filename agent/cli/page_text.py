@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import html
 import posixpath
 import re
 import textwrap
 from collections.abc import Iterable, Mapping, Set
 from functools import partial
 from itertools import zip_longest
+from textwrap import dedent, indent
 
 from agent.contract.runbooks import NAMES
 
@@ -122,14 +124,45 @@ def _filled(block: str, width: int) -> str:
     ).replace("\0", " ")  # fmt: skip
 
 
-def _link_text(link: re.Match[str], *, known: Set[str]) -> str:
+def page_html(page: str, known: Set[str]) -> str:
+    """Do the same for a browser, which wraps it: each link leads to what the agent serves."""
+    text = _BREAK_AFTER_COLON.sub(" ", _COMMENT.sub("", page)).replace("<br>", "; ")
+    text = _FENCED.sub(lambda x: indent("\n".join(dedent(x[0]).splitlines()[1:-1]), "    "), text)
+    blocks = re.split(r"\n\n+|\n(?= {0,3}(?:[-*]|\d+\.) )", text)
+    made = "".join(_block(x.rstrip(), known) for x in blocks if x.strip())
+    return re.sub("--[a-z-]+", r"<span>\g<0></span>", made)  # a line would end after its dashes
+
+
+def _block(text: str, known: Set[str]) -> str:
+    """Turn code, a heading, a table, an item of a list or a paragraph into HTML."""
+    if text.startswith("    "):
+        return f"<pre>{html.escape(dedent(text))}</pre>"
+    if text.startswith("|"):
+        rows = ["".join(f"<td>{_inline(x, known)}</td>" for x in _cells(y)) for y in text.splitlines()]
+        head, body = rows[0].replace("td>", "th>"), "</tr><tr>".join(rows[2:])
+        return f"<table><thead><tr>{head}</tr></thead><tbody><tr>{body}</tr></tbody></table>"
+    mark, _, title = text.strip().partition(" ")
+    if set(mark) == {"#"}:
+        return f"<h{len(mark)}>{_inline(title, known)}</h{len(mark)}>"
+    kind = ' class="item"' if re.fullmatch(r"[-*]|[0-9]+[.]", mark) else ""
+    return f"<p{kind}>{_inline(text, known)}</p>"
+
+
+def _inline(text: str, known: Set[str]) -> str:
+    link = partial(_link_text, known=known, form='<a href="/runbooks/{name}">{text}</a>')
+    text = re.sub(r"\[([^][]+)\]\((?!http)[^()\s]+\)", r"\1", _LINK.sub(link, html.escape(text)))
+    text = re.sub(r"\*([^*`\s][^*`]*)\*", r"<i>\1</i>", _BOLD.sub(r"<b>\1</b>", text))
+    return re.sub("`([^`]+)`", r"<code>\1</code>", text)
+
+
+def _link_text(link: re.Match[str], *, known: Set[str], form: str = f"{{text}} ({_COMMAND} {{name}})") -> str:
     text, page, anchor = link[1], posixpath.basename(link[2] or ""), link[3] or ""
     if "/runbooks/README" in f"/{link[2]}" or (page == "README" and "/" not in link[2]):
         page = "runbooks"
     rule = f"rules/{anchor.removeprefix('rules-')}" if anchor.startswith("rules-") else anchor
     page = "" if "found/" in (link[2] or "") else page  # a report of a bug may be called as its detector is
     name = next((x for x in (rule if rule in NAMES else "", page) if x in known), None)
-    return text if name is None or _COMMAND in text else f"{text} ({_COMMAND} {name})"
+    return text if name is None or _COMMAND in text else form.format(text=text, name=name)
 
 
 _SAMPLE = re.compile(r"^- `(.+)`$", re.MULTILINE)

@@ -69,14 +69,14 @@ class Supervisor:
         self,
         config: Config,
         clock: Clock | None = None,
-        runbook: Callable[[str], str | None] = lambda _: None,
+        runbook: Callable[[str, bool], str | None] = lambda *_: None,
     ) -> None:
         """Wire everything; nothing runs before `run`.
 
         Spool, own directory or sink that cannot be used are reported, and the agent runs without them: a sidecar
         that does not start keeps the application from starting. Raises `ConfigError`: the address of /metrics
         cannot be used, or digests are asked for and cannot be made. Raises `SpoolInUseError`: another agent uses
-        the spool: one of the two is a mistake. `runbook`: id -> its text; None = there is none.
+        the spool: one of the two is a mistake. `runbook`: id, whether as HTML -> its text; None = there is none.
         """
         settings = config.agent
         self._config, self._settings, self._clock = config, settings, clock or SystemClock()
@@ -335,12 +335,9 @@ class Supervisor:
 
     def _gather_facts(self, waited_s: float) -> Facts:
         return gather(
-            self._config,
-            self._clock,
-            waited_s=waited_s,
-            sink_refusal=self._sink_refusal,
+            self._config, self._clock, waited_s=waited_s, sink_refusal=self._sink_refusal,
             spool_refusal=self._spool_refusal,
-        )
+        )  # fmt: skip
 
     def _make_http(self, settings: AgentSettings) -> HttpServer | None:
         if not settings.listen:
@@ -349,16 +346,11 @@ class Supervisor:
         exposition = Exposition(self._snapshots.latest, [x.meta for x in self._pipeline.detectors])
         return HttpServer(
             Answers(
-                metrics=exposition.answer,
-                unhealthy=self._unhealthy,
-                unready=self._unready,
-                page=self._page,
-                findings=partial(self._desk.findings, self._origin),
-                runbook=self._runbook,
+                metrics=exposition.answer, unhealthy=self._unhealthy, unready=self._unready, page=self._page,
+                findings=partial(self._desk.findings, self._origin), runbook=self._runbook,
             ),
-            host,
-            int(port),
-        )
+            host, int(port),
+        )  # fmt: skip
 
     def _page(self) -> str:
         from agent.publish.page import render  # 1 MiB, for those who open it

@@ -55,12 +55,10 @@ class Answers:
     unhealthy: Callable[[], str | None]  # why the agent is not alive, in one line; None = it is
     unready: Callable[[], str | None]  # why the agent is not ready, in one line; None = it is
     page: Callable[[], str]  # the agent's own page as HTML; it may wait, a few seconds
-    findings: Callable[[], str | None] = (
-        str  # lines of the event contract; it may wait as long; None = not known now
-    )
-    runbook: Callable[[str], str | None] = lambda _: (
-        None
-    )  # id -> what `statewarden explain` prints; None = there is none
+    findings: Callable[[], str | None] = str
+    """Lines of the event contract; it may wait as long; None = not known now."""
+    runbook: Callable[[str, bool], str | None] = lambda *_: None
+    """Id, whether as HTML -> what `statewarden explain` prints; None = there is none."""
 
 
 class HttpServer(ThreadingHTTPServer):
@@ -208,9 +206,11 @@ class _Handler(BaseHTTPRequestHandler):
                     b"the worker does not answer, or the first walk goes on\n",
                 )
             return HTTPStatus.OK, _LINES, lines.encode("utf-8", "backslashreplace")
-        runbook = self.server.known.runbook(path[len(_RUNBOOKS) :]) if path.startswith(_RUNBOOKS) else None
+        as_html = "text/html" in self.headers.get("Accept", "")  # a browser says so, curl does not
+        known, name = self.server.known, path.removeprefix(_RUNBOOKS)
+        runbook = known.runbook(name, as_html) if name != path else None
         if runbook is not None:
-            return HTTPStatus.OK, _TEXT, runbook.encode("utf-8", "backslashreplace")
+            return HTTPStatus.OK, _HTML if as_html else _TEXT, runbook.encode("utf-8", "backslashreplace")
         return HTTPStatus.NOT_FOUND, _TEXT, b"not found\n"
 
     def _say(self, status: HTTPStatus, line: str) -> None:

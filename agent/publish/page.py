@@ -32,10 +32,10 @@ _DOCUMENT = Template("""\
 <!doctype html><html lang="en"><head><meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>$title</title><link rel="icon" href="data:,"><style>$css</style></head><body>
-<a class="skip" href="#main">Skip to the incidents</a>$body</body></html>
+$body</body></html>
 """)
 _BODY = Template("""\
-<header><p class="brand">statewarden $version</p><h1>$verdict</h1>
+<a class="skip" href="#main">Skip to the incidents</a><header><p class="brand">statewarden $version</p><h1>$verdict</h1>
 <p class="facts">$facts</p><nav aria-label="Sections"><a href="#incidents">Incidents</a><a href="#tasks">Tasks</a>
 <a href="#blind">Blind intervals</a><a href="/metrics">Metrics</a><a href="/">Reload</a></nav></header>
 <main id="main">$trouble<h2 id="incidents">Incidents</h2>$incidents
@@ -69,8 +69,7 @@ def render(data: PageData | None, trouble: str | None = None) -> str:
         else ""
     )
     if data is None:
-        body = f'<main id="main"><h1>Nothing to show yet</h1>{warning}</main>'
-        return _DOCUMENT.substitute(title="statewarden", css=_CSS, body=body)
+        return document("statewarden", f"<h1>Nothing to show yet</h1>{warning}")
     verdict = _verdict(data)
     if data.disabled:
         verdict += f"; {plural(len(data.disabled), 'detector')} disabled"
@@ -80,6 +79,11 @@ def render(data: PageData | None, trouble: str | None = None) -> str:
         beyond=_with_code(BEYOND_FILES),
     )  # fmt: skip
     return _DOCUMENT.substitute(title=f"{verdict} · {escape(data.pod)}", css=_CSS, body=body)
+
+
+def document(title: str, text: str) -> str:
+    """Write a document of text, which is HTML."""
+    return _DOCUMENT.substitute(title=escape(title), css=_CSS, body=f'<main class="text">{text}</main>')
 
 
 def _with_code(text: str) -> str:
@@ -338,8 +342,7 @@ h3 { font-size: 16px; font-weight: 640; margin: 0; overflow-wrap: anywhere; }
 small, .soft { color: var(--soft); font-size: 13px; }
 .facts { color: var(--soft); margin: 0; overflow-wrap: anywhere; }
 .facts b { color: var(--ink); font-weight: 560; }
-nav { margin: 16px 0 0; display: flex; gap: 6px 18px; flex-wrap: wrap; font-size: 14px; }
-nav a { padding: 4px 0; }
+nav { margin: 16px 0 0; display: flex; gap: 6px 18px; flex-wrap: wrap; font-size: 14px; } nav a { padding: 4px 0; }
 .card { background: var(--card); border: 1px solid var(--line); border-radius: 10px; padding: 14px 18px;
   margin: 0 0 12px; }
 .card.critical { border-left: 4px solid var(--critical); }
@@ -356,8 +359,7 @@ main > .card:first-child { margin-top: 16px; }
 .chip.info { background: var(--info-wash); color: var(--info); }
 .chip.good { background: var(--good-wash); color: var(--good); }
 .next { border-top: 1px solid var(--line); margin-top: 10px; padding-top: 8px; }
-details { margin-top: 8px; }
-summary { cursor: pointer; padding: 4px 0; font-size: 14px; }
+details { margin-top: 8px; } summary { cursor: pointer; padding: 4px 0; font-size: 14px; }
 ol.chain { list-style: none; margin: 4px 0 0; padding: 0 0 0 14px; border-left: 2px solid var(--line);
   font-size: 14px; }
 ol.chain li { margin: 6px 0; overflow-wrap: anywhere; }
@@ -370,8 +372,11 @@ tbody:last-child tr:last-child td { border-bottom: 0; }
 .n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 tr.store td { border-bottom: 0; padding-top: 2px; padding-bottom: 2px; color: var(--soft); font-size: 13px; }
 tr.store td:first-child { padding-left: 14px; }
-tr.task td { border-top: 1px solid var(--line); border-bottom: 0; }
-tbody:first-of-type tr.task td { border-top: 0; }
+tr.task td { border-top: 1px solid var(--line); border-bottom: 0; } tbody:first-of-type tr.task td { border-top: 0; }
+.text { max-width: 62em; font-size: 16px; padding-top: 12px; padding-bottom: 40px; overflow-wrap: anywhere; }
+.text p { max-width: 78ch; } .text span { white-space: nowrap; } .item { padding-left: 1.2em; text-indent: -1.2em; }
+.text code, .text table { font-size: 15px; font-weight: inherit; overflow-wrap: break-word; }
+pre { background: var(--wash); border-radius: 6px; padding: 10px 14px; white-space: pre-wrap; }
 footer { color: var(--soft); font-size: 13px; padding-top: 28px; padding-bottom: 40px; }
 @media (max-width: 640px) {
   header, main, footer { padding-left: 14px; padding-right: 14px; }
@@ -381,6 +386,7 @@ footer { color: var(--soft); font-size: 13px; padding-top: 28px; padding-bottom:
   table, tbody { display: block; }
   tr { display: flex; flex-wrap: wrap; gap: 1px 14px; padding: 8px 0; border-bottom: 1px solid var(--line); }
   td { padding: 0; border: 0 !important; }
+  .text td:first-child { font-weight: 560; }
   tr.task { border-bottom: 0; padding-bottom: 2px; }
   tr.store { padding: 3px 0 3px 14px; border-bottom: 0; }
   tr.store td:first-child { padding-left: 0; flex-basis: 100%; color: var(--ink); }
@@ -388,7 +394,6 @@ footer { color: var(--soft); font-size: 13px; padding-top: 28px; padding-bottom:
   td[data-name]::before { content: attr(data-name) " "; color: var(--soft); font-size: 13px; }
   .n { text-align: left; }
   td:empty { display: none; }
-  td code { overflow-wrap: anywhere; }
   summary, nav a { padding: 8px 0; }
 }
 @media print { nav, .skip { display: none; } .card { break-inside: avoid; } }

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.cli import catalogue
-from agent.cli.page_text import WIDTH, page_text, section_of, tables_as_columns
+from agent.cli.page_text import WIDTH, page_html, page_text, section_of, tables_as_columns
 from tests.support.every import every
 
 KNOWN = {"torn-store", "rules/unaudited", "stopped-volume", "runbooks", "auditor-blind"}
@@ -63,6 +63,35 @@ def test_a_runbook_is_cut_out_of_its_page() -> None:
     page = '# P\n\n<a id="a"></a>\n\n## a\n\n### Do\n\nx\n\n<a id="b"></a>\n\n## b\n'
     assert section_of(page, "a") == "# a\n\n## Do\n\nx\n"
     assert section_of(page, "b") == "# b\n"
+
+
+@pytest.mark.parametrize(
+    ("page", "shown"),
+    [
+        ("<!-- x -->\n## A `b` <script>\n", "<h2>A <code>b</code> &lt;script&gt;</h2>"),
+        ("**Do** *not*:\n\n    $ a <**b\n", "<p><b>Do</b> <i>not</i>:</p><pre>$ a &lt;**b</pre>"),
+        ("[it](a.md#torn-store), [else](b.md)\n", '<p><a href="/runbooks/torn-store">it</a>, else</p>'),
+        ("1. a:\n\n   ```\n   - x\n   ```\n2. `--a b`\n", '<p class="item">1. a:</p><pre>- x</pre>'
+         '<p class="item">2. <code><span>--a</span> b</code></p>'),
+        ("| a | b |\n|---|---|\n| 1 | `x\\|y` |\n", "<table><thead><tr><th>a</th><th>b</th></tr></thead>"
+         "<tbody><tr><td>1</td><td><code>x|y</code></td></tr></tbody></table>"),
+    ],
+)  # fmt: skip
+def test_a_browser_gets_elements(page: str, shown: str) -> None:
+    """Whatever is not markup of ours is escaped."""
+    assert page_html(page, KNOWN) == shown
+
+
+@every("name", catalogue.names_to_explain())
+def test_no_markup_is_left_on_a_page_for_a_browser(name: str) -> None:
+    """Nor does it load or run anything; what it says is what a terminal shows."""
+    page = (catalogue.runbook(name, True) or "").partition("<main")[2]
+    prose = re.sub("<(pre|code)>.*?</", "", page, flags=re.DOTALL)
+    assert not re.findall(r"\*\*|^\||\]\((?!http)|`", prose, re.MULTILINE)
+    assert (
+        re.findall(r"<(?!/?(?:p|[abi]|h\d|code|pre|span|table|thead|tbody|t[rdh]|main|body|html)\b)", page)
+        == []
+    )
 
 
 @every("name", catalogue.names_to_explain())

@@ -59,7 +59,7 @@ def server(state: State, monkeypatch: pytest.MonkeyPatch) -> Iterator[HttpServer
         lambda: state.unhealthy,
         lambda: state.unready,
         lambda: "<p>\udcff</p>",
-        runbook={"detectors/x": "# x"}.get,
+        runbook=lambda name, as_html: ["# x", "<h1>x"][as_html] if name == "detectors/x" else None,
     )
     with HttpServer(answers, "127.0.0.1", 0) as running:
         yield running
@@ -139,6 +139,16 @@ def test_other_paths(server: HttpServer, path: str, code: int) -> None:
     said = {"/": b"<p>\\udcff</p>", "/runbooks/detectors/x": b"# x"}
     assert (status, body) == (code, said.get(path, b"not found\n"))
     assert headers["Server"] == "statewarden"
+
+
+@pytest.mark.parametrize(
+    ("accept", "kind", "body"),
+    [("text/html,*/*;q=0.8", "html", b"<h1>x"), ("*/*", "plain", b"# x"), ("", "plain", b"# x")],
+)
+def test_a_browser_gets_a_runbook_as_html(server: HttpServer, accept: str, kind: str, body: bytes) -> None:
+    """Who follows an alert's link reads it on a phone; who asks with curl reads it on a terminal."""
+    status, headers, said = ask(server, "/runbooks/detectors/x", headers={"Accept": accept})
+    assert (status, headers["Content-Type"], said) == (200, f"text/{kind}; charset=utf-8", body)
 
 
 def test_the_page_is_guarded(server: HttpServer) -> None:

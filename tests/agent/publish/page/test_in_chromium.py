@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from agent.cli.catalogue import runbook
 from agent.publish.http import Answers, HttpServer
 from agent.publish.page import render
 from agent.publish.page_data import PageData
@@ -31,7 +32,9 @@ def shown() -> list[PageData]:
 @pytest.fixture(scope="module")
 def url(shown: list[PageData]) -> Iterator[str]:
     """Serve the page as the agent does, guards included."""
-    answers = Answers(lambda *_: ((), b""), lambda: None, lambda: None, lambda: render(shown[0]))
+    answers = Answers(
+        lambda *_: ((), b""), lambda: None, lambda: None, lambda: render(shown[0]), runbook=runbook
+    )
     with HttpServer(answers, "127.0.0.1", 0) as server:
         yield f"http://127.0.0.1:{server.port}/"
 
@@ -47,6 +50,17 @@ def test_it_fits_and_is_legible(browser: Browser, url: str, tmp_path: Path, widt
     lowest = browser.lowest_contrast()
     assert lowest >= 4.5, f"contrast {lowest:.2f} is below what WCAG asks of text"
     assert browser.photograph(tmp_path / "page.png").startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("name", ["detectors/skipped-eos-wipe", "rules/unaudited", "kubernetes", "journeys"])
+def test_a_runbook_fits_a_phone(browser: Browser, url: str, name: str) -> None:
+    """An alert's link leads there: it wraps, it can be read without zooming, in the dark, and it loads nothing."""
+    address = f"{url}runbooks/{name}"
+    browser.open(address, 360, 800, dark=True)
+    assert browser.ask("document.documentElement.scrollWidth") <= 360
+    assert browser.ask("getComputedStyle(document.querySelector('main p')).fontSize") == "16px"
+    assert browser.lowest_contrast() >= 4.5
+    assert browser.requests[-1:] == [address]
 
 
 def test_it_loads_nothing_else(browser: Browser, url: str) -> None:
