@@ -97,10 +97,9 @@ def alone(app: Application, found: Iterable[Row]) -> Iterator[Row]:
         urgent = x.status == Status.OPEN.value and x.severity != Severity.INFO.value
         settled_here = is_refuted(x.identity, x.pod, refuted.get(x.finding_id))
         is_left = urgent and answered.get(x.finding_id, -1) < Severity(x.severity).rank
-        has_ended = (
-            x.status != Status.OPEN.value and x.incident_id in repaired and x.finding_id not in answered
-        )
-        if not settled_here and (is_left or has_ended):
+        is_over = x.status != Status.OPEN.value and x.finding_id not in answered
+        is_proved = (x.incident_id or incident_of(x.finding_id)) in repaired
+        if not settled_here and (is_left or (is_over and is_proved)):
             yield _row(app, x)
 
 

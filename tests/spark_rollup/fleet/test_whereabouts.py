@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from agent.contract.audited import gather
+from agent.contract.grouping import incident_of
 from tests.spark_rollup.support.fleet import HORIZON_S, Fleet, Pod, at_us
 from tests.spark_rollup.support.plain import events_of, tables
+
+FOUND = "torn-store-pod-a-0_0"
 
 
 def works(pod: Pod, identity: str, task: str = "0_0") -> Pod:
@@ -41,6 +45,19 @@ def test_what_an_agent_without_memory_no_longer_shows_is_over(new: str) -> None:
     is_open, answers = told(fleet_of(new=new, moves=False)[0])
     assert not is_open
     assert "damaged" not in answers.values()
+
+
+@pytest.mark.parametrize("proved_s", [600, 200])
+def test_an_agent_without_memory_ends_an_incident_with_its_proof(proved_s: int) -> None:
+    """All that it knows is the incident's id. What was proved before the end is no proof of it."""
+    fleet, old, again = fleet_of(new="new", moves=False)
+    ended = {"status": "resolved", "severity": "info", "level": "event", "resolved_at_us": at_us(proved_s)}
+    (old if proved_s < 300 else again).finds(
+        "repaired", "0_0", proved_s, summary="Repaired: verified.", incident_id=incident_of(FOUND), **ended
+    )
+    (one,) = gather(tables(events_of(fleet.lines()), at_us(HORIZON_S))["findings"])
+    assert (one.status.value, FOUND in {x.id for _, x in one.findings}) == ("resolved", True)
+    assert ("Repaired: verified." in one.sentence) is (proved_s == 600)
 
 
 @pytest.mark.parametrize(
