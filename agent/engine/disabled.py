@@ -9,6 +9,7 @@ from agent.contract.events import Status
 from agent.contract.finding import Finding
 from agent.contract.grouping import incident_of
 from agent.contract.reporting import DISABLED_PREFIX
+from agent.inventory.model import Inventory
 from agent.inventory.settings import Setting
 from agent.judging.base import Evidence
 
@@ -28,6 +29,13 @@ def closed(finding: Finding, why: Setting | None, at_us: int) -> Finding:
     incident_id = finding.incident_id or incident_of(finding.id)  # of a release that knew none
     ended = replace(finding, status=Status.RESOLVED, resolved_at_us=at_us, incident_id=incident_id)
     return replace(ended, evidence=(*finding.evidence, step))
+
+
+def is_there(known: Inventory, finding: Finding) -> bool:
+    """Return whether the store that a finding is about was not replaced."""
+    application = known.applications.get(finding.application_id)
+    task = application.tasks.get(finding.task_id or "") if application is not None else None
+    return task is not None and finding.identity in task.known_as
 
 
 def setting_rows(disabled: Disabled) -> list[dict[str, object]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from agent.contract.events import Change, Kind, Record, Source, Status
 from agent.contract.finding import Finding
@@ -11,7 +11,7 @@ from agent.contract.reporting import HEARTBEAT_S, REPEAT_S, SUMMARY_S
 from agent.detectors import DETECTORS
 from agent.engine.detector_runner import Batch, DetectorRunner, DetectorStats
 from agent.engine.directory_reader import DirectoryReader
-from agent.engine.disabled import Disabled, closed
+from agent.engine.disabled import Disabled, closed, is_there
 from agent.engine.file_clock import FileClock
 from agent.engine.follow import TEMPO_US, Follow
 from agent.engine.listing import note_nested
@@ -156,12 +156,7 @@ class Pipeline:
         self.file_clock.resume(known)
         begin_blind(self.inventory, until_us, "agent-away", detail=reason)
         for place, subject, finding in findings:
-            if finding.status is Status.OPEN and finding.detector not in self.stats:
-                # forgotten: it opens again when the detector is enabled
-                why = self.disabled.get(finding.detector)
-                self._say(closed(finding, why, self.started_us), self.started_us)
-            else:
-                self.ledger.resume(place, subject, finding)
+            self._take_back(place, subject, finding)
         self._reported_until_us = until_us
         for application in self.inventory.applications.values():
             self._note_told(application, until_us)
@@ -170,6 +165,24 @@ class Pipeline:
             for task in application.tasks.values():
                 if task.walk is not None or until_us - task.changed_us < RECHECKS_US[-1]:
                     self._rechecks.restart(task.path, self.started_us)  # what was to be judged later still is
+
+    def _take_back(self, place: Place, subject: str, finding: Finding) -> None:
+        """Take back a finding; an open one of a disabled detector is closed, and set aside until that is enabled."""
+        is_asked, was_asked = finding.detector in self.stats, finding.resolved_at_us is None
+        if finding.status is Status.RESOLVED or (is_asked and was_asked):
+            self.ledger.resume(place, subject, finding)
+        elif not is_asked:
+            if was_asked:
+                why = self.disabled.get(finding.detector)
+                self._say(closed(finding, why, self.started_us), self.started_us)
+            aside = replace(finding, resolved_at_us=finding.resolved_at_us or self.started_us)
+            self.ledger.set_aside.append((place, subject, aside))
+        elif is_there(
+            self.inventory, finding
+        ):  # its history may be over; what is not about a store opens again
+            again = replace(finding, resolved_at_us=None)
+            self.ledger.resume(place, subject, again)
+            self._say(again, self.started_us)
 
     def next_us(self, *, but_locks: bool = False) -> int:
         """When `tick` must be called at the latest; `but_locks`: because of anything that `rest` does not do."""

@@ -49,6 +49,8 @@ class Ledger:
         self._lineage = Lineage()
         self._by_id: dict[str, _Key] = {}
         self.alert_names = AlertNames()
+        self.set_aside: list[tuple[Place, str, Finding]] = []
+        """Open findings of disabled detectors; `resolved_at_us`: when they were said to be closed."""
         self.read_once_us: int | None = None
         """When a directory was read for one answer. What opens then opened for the reader only: no id may depend on
         it, so that two readings of a directory name the same things alike. None = it is watched."""
@@ -145,7 +147,8 @@ class Ledger:
 
     def remembered(self) -> list[tuple[Place, str, Finding]]:
         """List (place, subject, finding) of everything: what a restarted agent needs to go on."""
-        return [(place, subject, finding) for (place, _, subject), finding in self._findings.items()]
+        known = [(place, subject, finding) for (place, _, subject), finding in self._findings.items()]
+        return known + self.set_aside
 
     def resume(self, place: Place, subject: str, finding: Finding) -> None:
         """Take back one finding of an earlier run; an open one stays open since when it was."""

@@ -131,3 +131,22 @@ def test_enabled_again_it_opens_the_same_finding_again(tmp_path: Path) -> None:
     (said,) = findings(records)
     assert (said["finding_id"], said["status"]) == (opened["finding_id"], "open")
     assert [x.status for x in again.ledger.findings() if x.detector == DETECTOR] == [Status.OPEN]
+
+
+def test_enabled_again_it_knows_damage_of_which_nothing_else_is_left(tmp_path: Path) -> None:
+    """The next checkpoint hides it: it is open again as long as the store is there, however often it was disabled."""
+    plant(tmp_path)
+    before, records = watch(tmp_path, disabled=False)
+    before.scan(NOW_US)
+    (opened,) = findings(records)
+    without, _ = restart(tmp_path, before, disabled=True)
+    (tmp_path / "app/0_0/.checkpoint").touch()
+    without, records = restart(tmp_path, without, disabled=True)
+    assert findings(records) == []
+    again, records = restart(tmp_path, without, disabled=False)
+    assert [(x["finding_id"], x["status"]) for x in findings(records)] == [(opened["finding_id"], "open")]
+    without, _ = restart(tmp_path, again, disabled=True)
+    (tmp_path / "app/0_0/rocksdb/s/IDENTITY").write_text("6f5a2f0e-0000-4000-8000-000000000002\n")
+    without, _ = restart(tmp_path, without, disabled=True)
+    again, records = restart(tmp_path, without, disabled=False)
+    assert opened["finding_id"] not in [x["finding_id"] for x in findings(records)]
