@@ -110,6 +110,12 @@ def repaired(chosen: argparse.Namespace, config: Config) -> int:
             " last seen"
         )
     _judge_reading(pipeline, findings, tasks, said)
+    ids = (
+        pipeline.disabled.keys() & {x.detector for _, x in incident.findings}
+        if incident
+        else pipeline.disabled
+    )
+    said.unknown += [f"{x} is disabled: the new reading did not look for it" for x in sorted(ids)]
     lives = {x.identity for _, x in incident.findings if x.identity and not _stays(x)} if incident else set()
     proofs, by_broker = {}, bool(chosen.bootstrap_servers)
     for application, task in sorted(tasks):

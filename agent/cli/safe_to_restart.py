@@ -72,7 +72,9 @@ def safe_to_restart(config: Config, settings: Sequence[str], *, one_instance: bo
             "safe, if you stop it cleanly (SIGTERM, and enough time to finish; a kill may do harm): nothing on disk"
             " speaks against it."
         )
-    sys.stdout.write(f"{printable(said)}\n\n" if incidents else f"{printable(said)}\n")
+    off = ", ".join(sorted(config.disabled))
+    unasked = f"\ndisabled detectors, not checked: {off}" if off else ""
+    sys.stdout.write(f"{printable(said)}{unasked}\n" + "\n" * bool(incidents))
     again = shlex.join(["--state-dir", full_path(config.agent.state_dir), *settings])
     for one in incidents:
         sys.stdout.write(

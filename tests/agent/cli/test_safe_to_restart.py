@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.agent.cli.commands import PLAIN, plant
-from tests.agent.cli.test_repaired import good
+from tests.agent.cli.test_repaired import ASKED, good
 
 SNAPSHOTS = Path(__file__).parents[2] / "data" / "snapshots"
 EOS = ("--set", "processing_guarantee=exactly_once_v2", "--set", "num_standby_replicas=0")
@@ -22,6 +22,15 @@ def test_one_pod_never_says_safe(statewarden: Callable, tmp_path: Path) -> None:
     assert said.out.startswith("unknown: whether other pods have a copy was not checked")
     alone = statewarden("safe-to-restart", "--one-instance", tmp_path, *PLAIN)
     assert (alone.code, alone.out.partition(",")[0]) == (0, "safe")
+
+
+def test_what_was_not_looked_for_is_named(statewarden: Callable, damaged: Path) -> None:
+    """An answer of fewer detectors is none that proves a repair, where the incident's own may be missing."""
+    off = ("--disable-detector", "resurrected-checkpoint=a backup")
+    said = statewarden("safe-to-restart", "--one-instance", damaged, *PLAIN, *off)
+    assert said.out.endswith("\ndisabled detectors, not checked: resurrected-checkpoint\n")
+    said = statewarden(*ASKED, damaged, *off)
+    assert (said.code, "resurrected-checkpoint is disabled" in said.out) == (3, True)
 
 
 def test_nothing_there_is_not_safe(statewarden: Callable, tmp_path: Path) -> None:
