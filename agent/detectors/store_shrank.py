@@ -101,7 +101,7 @@ class Compared(NamedStoreStory):
     @property
     def keeps_deletions(self) -> bool:
         """The changelog still has every deletion that came after the earlier claim."""
-        retention_ms = self.case.settings.assumed("delete_retention_ms")
+        retention_ms = self.case.assumed_at("delete_retention_ms", self.later.at_us)
         return retention_ms is not None and self.later.at_us - self.earlier.at_us < retention_ms * 1_000
 
 

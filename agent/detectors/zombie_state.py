@@ -58,7 +58,11 @@ class Pause(IncarnationStory):
     issues = (KAFKA_19943,)
     since_us: int  # when it was released, or written last
     until_us: int  # when it was opened, or read
-    retention_ms: int  # how long tombstones live
+
+    @property
+    def retention_ms(self) -> int:
+        """How long tombstones lived then."""
+        return self.case.assumed_at("delete_retention_ms", self.until_us) or 0
 
     @property
     def is_long(self) -> bool:
@@ -165,25 +169,22 @@ def _times_of(task: Task, store: Store) -> list[int]:
 
 def _pauses(case: TaskCase) -> Iterator[Pause]:
     """What was watched decides first. The changelog of a windowed store is deleted by time: it has no tombstones."""
-    retention_ms = case.settings.assumed("delete_retention_ms")
-    if retention_ms is None:
-        return
+    retention_us = (case.settings.assumed("delete_retention_ms") or 0) * 1_000
     stores = [store for store in case.task.stores.values() if not store.segmented and store.databases]
     for store in stores:
         for before, after in reopenings(case, store):
-            released_us = before.released_us or 0
-            yield Reuse(case, store, released_us, after.opened_us, retention_ms, after, watched=True)
+            yield Reuse(case, store, before.released_us or 0, after.opened_us, after, watched=True)
     for store in stores:
-        opened = _unused_until_opened(case, store, retention_ms * 1_000)
+        opened = _unused_until_opened(case, store, retention_us)
         read = _unused_until_read(case, store)
         if opened is not None:
             after = store.sessions[0]
             if after.offset_at_open is None:  # the first reading meets the stores before the checkpoint
                 offset = offset_in_force(case.task, store.name, after.opened_us, 0)
                 after = replace(after, offset_at_open=offset)
-            yield Reuse(case, store, *opened, retention_ms, after, watched=False)
+            yield Reuse(case, store, *opened, after, watched=False)
         elif read is not None:
-            yield AtRest(case, store, *read, retention_ms)
+            yield AtRest(case, store, *read)
 
 
 def _would_be_trusted(x: AtRest) -> bool:

@@ -392,8 +392,8 @@ class Pipeline:
     def _note_told(self, application: Application, until_us: int) -> None:
         """Take down what is told; where another value was told before, it held until then."""
         for name, value in self.settings.of(application.id).told().items():
-            if application.told.get(name, value) != value:
-                application.changed_us[name] = until_us
+            if (before := application.told.get(name, value)) != value:
+                application.changed_us[name], application.former[name] = until_us, before
             application.told[name] = value
 
     def _say(self, finding: Finding, now_us: int) -> None:

@@ -268,6 +268,7 @@ class Application:
     marked_us: int = 0
     told: dict[str, str] = field(default_factory=dict)  # its settings, as they were told last
     changed_us: dict[str, int] = field(default_factory=dict)  # setting -> until when another value was told
+    former: dict[str, str] = field(default_factory=dict)  # setting -> that value
     tasks: dict[str, Task] = field(default_factory=dict)
     last_activity_us: int = 0
 

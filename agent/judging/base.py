@@ -194,6 +194,17 @@ class ApplicationCase(AgentCase):
         """Return whether a detector says nothing of this application."""
         return meta.is_silent(self.settings, self.profile)
 
+    def number_at(self, name: str, at_us: int) -> int | None:
+        """Return a setting as it was told at a time; None = it was not told."""
+        was_another = at_us < self.application.changed_us.get(name, 0)
+        former = self.application.former.get(name) if was_another else None
+        return self.settings.number(name) if former is None else int(former)
+
+    def assumed_at(self, name: str, at_us: int) -> int | None:
+        """Return the same, else the documented default; None = it has none."""
+        told = self.number_at(name, at_us)
+        return self.settings.default(name) if told is None else told
+
     def says(self, fact: Fact) -> Truth:
         """Ask the release profile."""
         return self.profile.says(fact)

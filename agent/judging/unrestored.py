@@ -81,7 +81,8 @@ class Remembered(Opening):
     @property
     def may_be_standby(self) -> bool:
         """Whether a standby may have had it: only an owner wipes."""
-        return self.case.settings.number("num_standby_replicas") != 0 and not self.session.wiped
+        standbys = self.case.number_at("num_standby_replicas", self.session.opened_us)
+        return standbys != 0 and not self.session.wiped
 
     @property
     def until_us(self) -> int:

@@ -70,3 +70,25 @@ def test_an_offset_that_moved_is_judged_by_the_release_of_its_time(ran: str) -> 
         run.world.detectors = DETECTORS
     run.wait(60)
     assert bool(run.findings("offset-beyond-durable")) is (ran == "2.8.2")
+
+
+def test_tombstones_lived_as_long_as_was_told_then() -> None:
+    """A store that was idle for two hours: a shorter time that is told later brings no deleted key back."""
+    run = Scenario("3.9.2", told={"delete_retention_ms": "86400000"})
+    play(run, "start, opens, restores 999, stops 999, 7200 s, start, opens, restores 999 puts=0, 40 s")
+    with away(run):
+        run.world.settings["delete_retention_ms"] = "3600000"
+    run.wait(100)
+    assert run.findings("zombie-state") == []
+
+
+def test_a_copy_that_was_a_standby_is_judged_as_one() -> None:
+    """What it flushed beyond its checkpoint before it was killed is committed; then standbys are switched off."""
+    run = Scenario("3.6.2", "exactly_once_v2", 1, detectors=())
+    play(run, "start, opens, puts 11000, checkpoints 10999, 30 s, puts 100, flushes, 1 s, crash, 5 s")
+    play(run, "start, opens, restores 11099 puts=100, 5 s, puts 500, flushes, 30 s, stops 11599, 5 s")
+    with away(run):
+        run.world.settings["num_standby_replicas"] = "0"
+        run.world.detectors = DETECTORS
+    run.wait(60)
+    assert [x.severity.value for x in run.findings("skipped-eos-wipe")] == ["info"]
