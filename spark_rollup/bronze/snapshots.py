@@ -139,12 +139,12 @@ def note(bronze: Place) -> Note:
             written, removed = told["format"], bool(told["removed"])
             if written == FORMAT:
                 return Note(tuple(told["days"]), told["removed"])
-        except FileNotFoundError:
-            return Note()
         except (OSError, ValueError, KeyError, TypeError) as error:
+            if isinstance(error, FileNotFoundError) and table.version(bronze / KEPT) is None:
+                return Note()
             raise DamagedError(
-                f"{place} cannot be read ({error}): restore it, or remove it and lose the days that `compact "
-                "--retain` removed"
+                f"{place} cannot be read ({error}): restore it, or remove it and {bronze / KEPT} and lose the days "
+                "that `compact --retain` removed"
             ) from error
     if removed:
         raise UsageError(
@@ -161,6 +161,8 @@ def _put(bronze: Place, told: Note) -> None:
 def write(bronze: Place, day: str, rows: DataFrame) -> None:
     """Write the snapshot of a day, and list it."""
     place = bronze / KEPT
+    if not (bronze / NOTE).exists():
+        _put(bronze, Note())  # first: a table without it is taken for damage
     if table.version(place) is None:
         table.append(rows, place, None, ("day",))
     else:

@@ -117,7 +117,7 @@ def remove_file(spark: SparkSession, bronze: Place, path: str) -> int:
         if parts["day"] <= snapshots.note(bronze).removed:
             raise UsageError(
                 f"{path} is all that is left of {parts['day']}, whose events were removed: restore it, or remove "
-                f"{bronze / snapshots.NOTE} and lose all removed days"
+                f"{bronze / snapshots.NOTE} and {bronze / snapshots.KEPT} and lose all removed days"
             )
         beside = []
     if parts:

@@ -68,7 +68,14 @@ def test_late_events_withdraw_the_snapshots_of_their_days_only(tmp_path):
 
 def test_a_note_that_cannot_be_read_is_no_empty_one(tmp_path):
     """Removed days would be forgotten with it."""
-    (bronze(tmp_path, 20) / snapshots.NOTE).write_text("{")
+    note = bronze(tmp_path, 20) / snapshots.NOTE
+    note.write_text("{")
+    with pytest.raises(DamagedError, match=r"_kept\.json cannot be read"):
+        snapshots.reading(tmp_path, 0)
+    log = tmp_path / snapshots.KEPT / "_delta_log"
+    log.mkdir(parents=True)
+    (log / f"{0:020d}.json").touch()
+    note.unlink()
     with pytest.raises(DamagedError, match=r"_kept\.json cannot be read"):
         snapshots.reading(tmp_path, 0)
 
