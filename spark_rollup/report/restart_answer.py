@@ -110,7 +110,9 @@ def answer(known: Known, question: Question) -> tuple[list[str], Exit]:
     fresh = question.max_age_s is None or abs(age_us) <= question.max_age_s * 1_000_000
     lines = [_as_of(known.as_of_us, question, fresh)]
     keys = set(map(_key, asked))
-    unasked = {str(row["detector"]) for row in known.disabled if _key(row) in keys}
+    own = [row for row in known.restarts if _key(row) in keys]
+    rests_on = keys | {(row["namespace"], pod) for row in own for pod in texts(row["healthy_elsewhere"])}
+    unasked = {str(row["detector"]) for row in known.disabled if _key(row) in rests_on}
     if unasked:
         lines.append(f"disabled detectors, not checked: {', '.join(sorted(unasked))}")
     if not known.verified:

@@ -13,8 +13,8 @@ import pytest
 
 from spark_rollup import __version__
 from spark_rollup.cli import main
-from spark_rollup.report import last_audit
-from spark_rollup.report.restart_answer import Known
+from spark_rollup.report import last_audit, restart_answer
+from spark_rollup.report.restart_answer import Known, Question
 from spark_rollup.spark.outputs import MARKER, NEXT
 from tests.spark_rollup.conftest import LATER_US
 from tests.spark_rollup.report.page.page_rows import answer
@@ -49,6 +49,14 @@ def test_a_pod_is_answered_for(tmp_path, capsys, pod, code, said):
     assert lines[0].startswith("as of ")
     assert lines[0].endswith(f" UTC, 60 s old, by the audit in {out}")
     assert lines[1].startswith(said)
+
+
+def test_what_is_not_asked_where_the_other_copy_is_held_is_named():
+    """A damaged copy there counts as healthy."""
+    row = answer(kinds=["safe"], healthy_elsewhere=["pod-b"])
+    disabled = [{"namespace": "shop", "pod": "pod-b", "detector": "torn-store"}]
+    lines, _ = restart_answer.answer(Known([row], PODS, disabled, LATER_US), Question(LATER_US, "pod-a"))
+    assert "disabled detectors, not checked: torn-store" in lines
 
 
 def test_all_pods_are_answered_for(tmp_path, capsys):
