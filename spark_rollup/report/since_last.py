@@ -151,7 +151,7 @@ def compare(last: Last, rows: Sequence[Row], seen: Seen, as_of_us: int) -> Since
             was.setdefault(index, []).append(old)
         if any(is_counted(rows[index]) for index in found):
             continue
-        why = "" if found else _unknown(old, seen)
+        why = _not_asked(old, seen) or ("" if found else _unknown(old, seen))
         if not why:
             ended = max(
                 (str(rows[index]["ended"]) for index in found if rows[index].get("ended")), default=""
@@ -216,13 +216,22 @@ def _change(row: Row, was: Sequence[Row]) -> Change:
     return Change.WORSE if grew or _rank(row) > max(map(_rank, was)) else Change.STILL
 
 
-def _unknown(row: Row, seen: Seen) -> str:
-    """Say why it is not known that an incident that is not found is gone; empty: it is gone."""
+def _not_asked(row: Row, seen: Seen) -> str:
+    """Say where an incident is not looked for: an agent closes what it does not look for any more."""
     space, detector = str(row["namespace"]), str(row["detector"])
-    pods = texts(row["pods"]) or [pod for where, pod in seen.pods if where == space]
-    off = [pod for pod in pods if (detector, (space, pod)) in seen.not_asked]
+    off = [pod for pod in _pods(row, seen) if (detector, (space, pod)) in seen.not_asked]
     if off or (detector, None) in seen.not_asked:
         return f"{detector} is not looked for{f' on {named(off)}' if off else ''}"
+    return ""
+
+
+def _pods(row: Row, seen: Seen) -> list[str]:
+    return texts(row["pods"]) or [pod for where, pod in seen.pods if where == row["namespace"]]
+
+
+def _unknown(row: Row, seen: Seen) -> str:
+    """Say why it is not known that an incident that is not found is gone; empty: it is gone."""
+    space, pods = str(row["namespace"]), _pods(row, seen)
     absent = [pod for pod in pods if (space, pod) not in seen.pods]
     if absent or not pods:
         return f"no word of {named(absent) if absent else 'its pods'} in this audit"

@@ -84,6 +84,13 @@ def test_what_is_merely_not_heard_of_is_not_gone(seen, why):
     assert "1 not heard of any more" in found.in_words()
 
 
+def test_what_an_agent_closed_with_its_detector_is_not_gone():
+    """It is resolved because it is not looked for any more."""
+    off = Seen(PODS, not_asked=frozenset({("torn-store", ("shop", "orders-0"))}))
+    found = since([incident()], [incident(status="resolved", ended="2026-09-25T10:00:01.000000Z")], off)
+    assert [x["why"] for x in found.not_heard] == ["torn-store is not looked for on orders-0"]
+
+
 def test_a_detector_disabled_elsewhere_hides_nothing():
     """Neither on another pod nor in another namespace."""
     off = frozenset({("torn-store", ("shop", "orders-1")), ("torn-store", ("test", "orders-0"))})
