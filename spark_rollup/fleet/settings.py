@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from agent.contract.events import Kind
-from agent.contract.reporting import DISABLED_PREFIX
+from agent.contract.reporting import DISABLED_PREFIX, REPEAT_S
 from spark_rollup.config import INTEGER_KEYS, KEYS, Override
 from spark_rollup.fleet.events import Event
 from spark_rollup.fleet.rows import Release, Settings
@@ -16,6 +16,8 @@ OLD_SESSION_TIMEOUT_MS = 10_000  # up to 2.8
 DEFAULT_PROBING_MS = 600_000  # probing.rebalance.interval.ms, since 2.6 (KIP-441)
 DEFAULT = "default"
 """Origin of a value that was not configured: an agent assumed it, and the fleet counts it as not known."""
+LASTS_US = 2 * REPEAT_S * 1_000_000
+"""A pod whose newest report is so much older than another one's runs no more: reports are repeated."""
 NEVER_GUESSED = ("processing_guarantee", "kafka_streams_version")
 """Without the first most bugs of exactly-once go unreported, without the second some others."""
 
@@ -38,11 +40,13 @@ def effective(application: str, events: Iterable[Event], overrides: Sequence[Ove
             if row.value is not None and row.origin not in (None, DEFAULT):
                 values.setdefault(row.key, row.value)
     not_given = [key for key in NEVER_GUESSED if key not in values]
-    values |= dict(_overridden(application, overrides))
+    chosen = dict(_overridden(application, overrides))
+    values |= chosen
     # across pods (a rolling upgrade) the range is the union of what each allows
-    low = [parts for x in latest.values() if (parts := release_parts(x.release_low))]
-    high = [parts for x in latest.values() if (parts := release_parts(x.release_high))]
-    exact = release_parts(values.get("kafka_streams_version"))
+    lasting = [x for x in latest.values() if x.observed_at_us >= reports[0].observed_at_us - LASTS_US]
+    low = [parts for x in lasting if (parts := release_parts(_told_release(x) or x.release_low))]
+    high = [parts for x in lasting if (parts := release_parts(_told_release(x) or x.release_high))]
+    exact = release_parts(chosen.get("kafka_streams_version"))
     disabled = sorted(
         (one for x in latest.values() for one in _disabled(x)), key=lambda x: (x[0], x[1], x[2] or "")
     )
@@ -71,6 +75,11 @@ def _with_defaults(
 def _overridden(application: str, overrides: Sequence[Override]) -> Iterator[tuple[str, str]]:
     for whose in (None, application):
         yield from ((x.key, x.value) for x in overrides if x.application_id == whose and x.key in KEYS)
+
+
+def _told_release(report: Event) -> str | None:
+    told = (x for x in report.settings or () if x.origin not in (None, DEFAULT))
+    return next((x.value for x in told if x.key == "kafka_streams_version"), None)
 
 
 def _disabled(report: Event) -> Iterator[tuple[str, str, str | None]]:

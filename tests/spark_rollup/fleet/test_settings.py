@@ -33,6 +33,13 @@ def a_rolling_upgrade(fleet: Fleet) -> None:
 
 
 @story
+def a_rolling_upgrade_of_which_agents_are_told(fleet: Fleet) -> None:
+    for pod, at, release in (("pod-a", 1, "4.2.2"), ("pod-b", 5, "4.1.2"), ("pod-c", 50, "4.2.2")):
+        fleet.pod(pod).configures(at, release)
+    fleet.pod("pod-gone").configures(-50_000, "3.9.2")
+
+
+@story
 def disabled_detectors(fleet: Fleet) -> None:
     rows = [
         {"key": f"{DISABLED_PREFIX}{name}", "value": "by design", "origin": "file"}
@@ -71,6 +78,12 @@ def test_pods_of_two_releases_widen_the_range(audited):
     """Releases are compared number by number, not as text."""
     row = only(audited, a_rolling_upgrade)
     assert (row["release_low"], row["release_high"]) == ([2, 0, 1], [2, 10, 1])
+
+
+def test_a_told_release_is_that_of_its_pod(audited):
+    """Not of all, because it was told last; that of a pod which has reported nothing for half a day is over."""
+    row = only(audited, a_rolling_upgrade_of_which_agents_are_told)
+    assert (row["release_low"], row["release_high"]) == ([4, 1, 2], [4, 2, 2])
 
 
 def test_disabled_detectors_by_each_pods_newest_report(audited):
