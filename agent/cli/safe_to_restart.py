@@ -60,6 +60,9 @@ def safe_to_restart(config: Config, settings: Sequence[str], *, one_instance: bo
         if incidents != damaged
         else []
     )
+    if not incidents:  # with `undecided` disabled nothing else says so
+        asked = [x for x in read.decisions if x.severity is not Severity.INFO]
+        doubts += [f"undecided: {', '.join(x.question)} not given" for x in asked]
     doubts += [] if one_instance else [OTHERS]
     if sure := [x for x in damaged if x.confidence is Confidence.CONFIRMED]:
         said = f"damaged: {_tasks(sure)}. Follow the step below; a plain restart keeps the damage, or adds to it."

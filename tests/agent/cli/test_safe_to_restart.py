@@ -64,6 +64,7 @@ def test_what_the_disk_keeps_no_time_of_was_seen_now(statewarden: Callable, tmp_
     [
         # at-least-once keeps what a crash left
         ((), 3, "unknown: 1 incident open, see below.\n\nUNDECIDED"),
+        (("--disable-detector", "undecided=noise"), 3, "unknown: undecided: processing_guarantee not given."),
         # the fleet says `damaged`, too: the step comes before a restart
         ((*EOS, "--set", "kafka_streams_version=4.1.2"), 1, "damaged, suspected: kafka-20685-4-1-2"),
     ],
