@@ -82,7 +82,7 @@ class Closed(NamedStoreStory):
     def was_active(self) -> bool:
         """Whether it was an active task: configured so, or a standby would have stored an offset at a commit."""
         case, before = self.case, self.before
-        if case.number_at("num_standby_replicas", before.opened_us if before else case.now_us) == 0:
+        if case.number_in("num_standby_replicas", before) == 0:
             return True
         if before is None or not is_more_than_ten_thousand(self.uncertain, self.store, case.profile):
             return False

@@ -12,7 +12,7 @@ from agent.contract.finding import Evidence as Evidence
 from agent.contract.mechanisms import Mechanism as Mechanism
 from agent.contract.units import Remedy as Remedy
 from agent.contract.units import Twin as Twin
-from agent.inventory.model import Application, Inventory, Task
+from agent.inventory.model import Application, Inventory, Session, Task
 from agent.inventory.settings import ApplicationSettings
 from agent.judging.decision import Decision
 from agent.layout.facts import Fact as Fact
@@ -199,6 +199,11 @@ class ApplicationCase(AgentCase):
         was_another = at_us < self.application.changed_us.get(name, 0)
         former = self.application.former.get(name) if was_another else None
         return self.settings.number(name) if former is None else int(former)
+
+    def number_in(self, name: str, session: Session | None) -> int | None:
+        """Return it as it was told when a session ended: what outlasts a change never ran with what was told before."""
+        ended_us = session and (session.opened_us if session.release_unseen else session.released_us)
+        return self.number_at(name, self.now_us if ended_us is None else ended_us)
 
     def assumed_at(self, name: str, at_us: int) -> int | None:
         """Return the same, else the documented default; None = it has none."""

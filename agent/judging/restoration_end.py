@@ -50,7 +50,7 @@ def restoration_end(case: TaskCase, task: Task, store: Store, after: Session) ->
         return None
     offset, until_us = fact.offsets[store.name], min(fact.ended_us or end_us, end_us)
     unchanged_us = case.passed_us(fact.written_us, until_us)
-    alone = case.number_at("num_standby_replicas", after.opened_us) == 0
+    alone = case.number_in("num_standby_replicas", after) == 0
     rare = case.says(Fact.TEN_THOUSAND_RULE) is Truth.YES
     if was_deleted_in(fact, after.released_us):
         return None

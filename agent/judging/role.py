@@ -109,7 +109,7 @@ def role_of(case: TaskCase, store: Store, session: Session | None) -> TaskRole:
         Task.maybeCheckpoint(true) for active and standby tasks (3.8.0 to 4.2.1); HighAvailabilityTaskAssignor (2.6.0+:
         warm-up replicas without any standbys).
     """
-    standbys = case.number_at("num_standby_replicas", session.opened_us if session else case.now_us)
+    standbys = case.number_in("num_standby_replicas", session)
     if case.says(Fact.TEN_THOUSAND_RULE) is not Truth.NO and session is not None:
         mark = session.last or CheckpointClaim(session.opened_us, 0, session.puts_at_open)
         due_us = due_flush(store, mark, case.profile)

@@ -81,8 +81,7 @@ class Remembered(Opening):
     @property
     def may_be_standby(self) -> bool:
         """Whether a standby may have had it: only an owner wipes."""
-        standbys = self.case.number_at("num_standby_replicas", self.session.opened_us)
-        return standbys != 0 and not self.session.wiped
+        return self.case.number_in("num_standby_replicas", self.session) != 0 and not self.session.wiped
 
     @property
     def until_us(self) -> int:

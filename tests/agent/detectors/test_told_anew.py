@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from agent.contract.events import Status
 from agent.detectors import DETECTORS
 from tests.agent.home.restarting import away
 from tests.support.scenario import TIMESTAMPED, Scenario
@@ -92,3 +93,15 @@ def test_a_copy_that_was_a_standby_is_judged_as_one() -> None:
         run.world.detectors = DETECTORS
     run.wait(60)
     assert [x.severity.value for x in run.findings("skipped-eos-wipe")] == ["info"]
+
+
+def test_what_was_told_wrong_is_corrected_where_the_process_runs_on() -> None:
+    """It was a standby all the time: no setting of a process changes while it runs."""
+    run = Scenario("4.1.2", "exactly_once_v2", 0)
+    play(run, "start, opens, puts 11000, checkpoints 10999, 30 s, puts 100, flushes, 60 s")
+    assert [x.severity.value for x in run.findings("stale-eos-checkpoint")] == ["warning"]
+    with away(run):
+        run.world.settings["num_standby_replicas"] = "1"
+    run.wait(60)
+    is_open = [x for x in run.findings("stale-eos-checkpoint") if x.status is Status.OPEN]
+    assert [x.severity.value for x in is_open] == ["info"]
