@@ -202,7 +202,9 @@ class ApplicationCase(AgentCase):
 
     def number_in(self, name: str, session: Session | None) -> int | None:
         """Return it as it was told when a session ended: what outlasts a change never ran with what was told before."""
-        ended_us = session and (session.opened_us if session.release_unseen else session.released_us)
+        if session is None:
+            return self.settings.number(name)
+        ended_us = session.opened_us if session.release_unseen else session.released_us
         return self.number_at(name, self.now_us if ended_us is None else ended_us)
 
     def assumed_at(self, name: str, at_us: int) -> int | None:
