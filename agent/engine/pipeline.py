@@ -177,9 +177,7 @@ class Pipeline:
                 self._say(closed(finding, why, self.started_us), self.started_us)
             aside = replace(finding, resolved_at_us=finding.resolved_at_us or self.started_us)
             self.ledger.set_aside.append((place, subject, aside))
-        elif is_there(
-            self.inventory, finding
-        ):  # its history may be over; what is not about a store opens again
+        elif is_there(self.inventory, finding):  # its history may be over; what is of no store opens anew
             again = replace(finding, resolved_at_us=None)
             self.ledger.resume(place, subject, again)
             self._say(again, self.started_us)
