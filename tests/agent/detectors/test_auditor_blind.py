@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from agent.contract.events import Level
 from agent.inventory.disk import LockState
 from agent.inventory.model import Application, BlindInterval, Inventory
 from agent.judging.base import AgentCase
@@ -46,13 +45,6 @@ def overflow(then: str) -> Any:
 def test_lives(story, said):
     """What it missed, and how long there was nothing."""
     assert said_of(ID, story) == said
-
-
-def test_finding():
-    """It is about the agent itself."""
-    finding = overflow("40 s")().only(ID)
-    assert (finding.level, finding.application_id, finding.task_id) == (Level.SELF, "", None)
-    assert "queue-overflow" in finding.summary
 
 
 def missed(

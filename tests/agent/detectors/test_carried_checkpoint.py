@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from agent.contract.events import Affected, Level
+from agent.contract.events import Affected
 from tests.support.scenario import KEY_VALUE, Scenario
 from tests.support.scenario_case import (
     OTHER,
@@ -69,14 +69,6 @@ NONE = "no offset was trusted"
 def test_lives(story, said):
     """A wipe under the lock, a restoration cut short, and an opening at the old offset: the rest is missing."""
     assert said_of(ID, story) == said
-
-
-def test_finding():
-    """What the verdict names."""
-    finding = half_restored().only(ID)
-    assert (finding.level, finding.store, finding.affected) == (Level.DAMAGE, "s", Affected.YES)
-    assert finding.upstream == ("KAFKA-8574",)
-    assert "1200 puts" in finding.summary
 
 
 def dossier(

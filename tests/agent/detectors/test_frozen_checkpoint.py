@@ -135,18 +135,3 @@ def test_opened_at_the_flush_that_crossed_the_limit(one, opened):
     (verdict,) = judge(ID, one)
     assert verdict.opened_at_us == at(opened)
     assert [step.at_us for step in verdict.evidence] == [at(10), at(opened), at(opened)]
-
-
-def test_assumed_interval_is_named():
-    """A default that nobody confirmed decides nothing for sure."""
-    verdict = judge(ID, dossier(commit=None, now=171))[0]
-    assert "assuming the default commit.interval.ms=30000" in verdict.evidence[-1].what
-
-
-def test_other_stores_hide_nothing():
-    """One that is free, and one without a checkpoint in its session, stand before two frozen ones, told once."""
-    one = dossier()
-    others = {name: dossier(marked=name == "c").task.stores["s"] for name in "bc"}
-    one.task.stores = {"a": store(name="a"), "b": others["b"], **one.task.stores, "c": others["c"]}
-    (verdict,) = judge(ID, one)
-    assert "store s" in verdict.summary

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from agent.contract.events import Affected, Level, Severity
+from agent.contract.events import Affected, Severity
 from agent.inventory.model import Application, CheckpointFact, ProcessLife
 from tests.support.kills import EOS, ID, killed, restored, running, told
-from tests.support.scenario import KEY_VALUE, WINDOWED, Scenario
+from tests.support.scenario import KEY_VALUE, Scenario
 from tests.support.scenario_case import at, case, database, judge, mark, session, store, task
 from tests.support.scenario_script import life, play
 from tests.support.twins import cases, said_of
@@ -83,12 +83,6 @@ ELSEWHERE = f"{REOPENED}, restores 0_1 6999 puts=0, 30 s"
 def test_lives(story, said):
     """A close right before the kill, siblings killed open, and no wipe afterwards: suspected, never more."""
     assert said_of(ID, story) == said
-
-
-def test_finding():
-    """What it names."""
-    finding = play(closed_then_killed(), TRUSTED).only(ID)
-    assert (finding.level, finding.task_id, finding.affected) == (Level.DAMAGE, "0_1", Affected.YES)
 
 
 # -- the exact boundary ---------------------------------------------------------------------------------------
@@ -196,24 +190,6 @@ def test_chain_of_the_verdict():
     assert "2.0 s before" in judge(ID, dossier(closed=48))[0].summary
     assert [x.opened_at_us for x in judge(ID, restarted_before())] == [at(60)]
     assert judge(ID, dossier(release=None))[0].affected is Affected.POSSIBLY
-
-
-@pytest.mark.parametrize("release", ["4.3.0", "4.3.1"])
-def test_orderly_stop_with_segments(release):
-    """Each segment counts its own sequence numbers: a closed sibling with an old, small segment was closed."""
-    run = play(Scenario(release, EOS, stores={"s": KEY_VALUE, "w": WINDOWED}), "start")
-    for x in ("0_0", "0_1"):
-        play(run, f"opens {x}, puts {x} 100 segment=0, flushes {x}, puts {x} 5000 segment=60000")
-    run.wait(5)
-    for _ in range(2):
-        play(
-            run,
-            "closes 0_0 5099, 0.05 s, closes 0_1 5099, 0.05 s, ends, 5 s, start, opens 0_0, opens 0_1, 15 s",
-        )
-    assert run.loud() == []
-    assert run.world.pipeline is not None
-    sessions = run.world.pipeline.inventory.applications["app"].tasks["0_0"].stores["w"].sessions
-    assert [one.closed for one in sessions if one.released_us is not None] == [True, True]
 
 
 # -- what a corrupted close, a hand-over and an orderly stop leave on disk -------------------------------------

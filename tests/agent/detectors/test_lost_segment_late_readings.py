@@ -70,15 +70,6 @@ def test_flush_that_is_read_after_the_opening():
     assert said(run) == []
 
 
-@pytest.mark.parametrize("at_s", [20.13, 20.3])
-def test_segment_that_was_not_flushed(at_s):
-    """Read again it is still empty: the close was cut between the two."""
-    run = lost_membership()
-    again: dict[str, Any] = {"reopened": (20.2,), "manifest": 12} if at_s > 20.2 else {}
-    run.see(look(at_s, NEW, None, None, **again))
-    assert said(run) == [Severity.CRITICAL]
-
-
 @pytest.mark.twin_of("lost-segment", "not every segment was read again")
 def test_a_start_up_pass_leaves_no_store_at_rest():
     """It opens and closes one segment after the other, and writes the offset of one into all: so is nothing lost."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from agent.contract.events import Affected, Level
+from agent.contract.events import Level
 from tests.support.scenario import Scenario
 from tests.support.scenario_case import OTHER, at, case, checkpoint, database, judge, session, store, task
 from tests.support.scenario_script import life, play
@@ -120,9 +120,3 @@ def test_chain_of_the_verdict():
     assert ["10 s later" in first.evidence[1].what, "5.0 s later" in second.evidence[1].what] == [True, True]
     assert [x.opened_at_us for x in (first, second)] == [at(30), at(55)]
     assert (first.store, first.identity) == ("s", "identity-1")
-
-
-def test_affected():
-    """From 2.6 on nothing is wiped under at-least-once; before, it takes a crash."""
-    assert judge(ID, dossier(release="2.5.1"))[0].affected is Affected.NO
-    assert judge(ID, dossier())[0].affected is Affected.YES

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from agent.contract.events import Affected, Level, Status
 from agent.inventory.model import Application, PastTask, ProcessLife, Shape
 from tests.support.scenario import Scenario
-from tests.support.scenario_case import at, case, judge, task
+from tests.support.scenario_case import at, case, task
 from tests.support.scenario_script import play
 from tests.support.tables import NOTED, QUIET, REMARKED, WARNED, heard, said, table
 
@@ -46,20 +45,6 @@ def cleaned(after: float = 16, **more) -> Scenario:
 })  # fmt: skip
 def test_deleted_by_the_cleaner(more, expected):
     assert heard(ID, cleaned(**more)) == expected
-
-
-def test_what_a_finding_carries():
-    """It is told once, with the age and the delay, in order of time; a delay that is assumed is asked for."""
-    finding = cleaned().only(ID)
-    assert (finding.level, finding.status, finding.task_id) == (Level.DAMAGE, Status.RESOLVED, "0_1")
-    assert (finding.affected, finding.upstream) == (Affected.YES, ("KAFKA-20805",))
-    assert [step.at_us for step in finding.evidence] == sorted(step.at_us for step in finding.evidence)
-    assumed = cleaned(hidden=("state_cleanup_delay_ms",)).only(ID)
-    assert assumed.missing_facts == ("state_cleanup_delay_ms",)
-    assert "assuming the default state.cleanup.delay.ms=600000" in assumed.evidence[-1].what
-    (verdict,) = judge(ID, dossier())
-    assert "5.0 s after its release" in verdict.summary
-    assert "delay is 10 s" in verdict.summary
 
 
 def closed_dirty(release: str, delay: int) -> Scenario:

@@ -100,17 +100,6 @@ def test_waits_for_the_flush_and_a_second():
     assert play(run, "1.5 s").only(ID).status is Status.OPEN
 
 
-@table(ID, "then, status", {
-    "a new checkpoint covers what was flushed": ("checkpoints 2499", Status.RESOLVED),
-    "a wipe removes what could have been trusted": ("wipes", Status.RESOLVED),
-    "after an unclean end it is still on disk": ("crash", Status.OPEN),
-})  # fmt: skip
-def test_what_ends_it(then, status):
-    run = play(restored(), FLUSHES)
-    assert run.only(ID).status is Status.OPEN
-    assert play(run, f"{then}, 3 s").only(ID).status is status
-
-
 def test_restoration_that_was_paused_is_not_sure():
     """Paused, resumed, flushed and killed: nothing but committed records was ever on disk (`tests/proof`)."""
     run = play(

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
-
 from agent.contract.events import Affected, Level, Severity, Status
 from agent.inventory.observations import StoreOffsets
 from agent.judging.base import TaskCase
 from tests.support.scenario import WINDOWED, Scenario
-from tests.support.scenario_case import at, case, database, judge, session, store, task
+from tests.support.scenario_case import at, case, database, session, store, task
 from tests.support.scenario_script import play
-from tests.support.tables import NOTED, QUIET, REMARKED, WARNED, heard, said, table
+from tests.support.tables import NOTED, QUIET, REMARKED, WARNED, said, table
 
 ID = "stale-segment-offset"
 
@@ -45,12 +43,6 @@ def test_clears_with_a_clean_close():
     """A clean close writes the offset into every segment."""
     run = play(two_segments(), "closes 3599, 5 s")
     assert run.only(ID).status is Status.RESOLVED
-
-
-def test_quiet_on_4_3_1():
-    """It has the same picture and restores from the right offset."""
-    run = play(two_segments("4.3.1"), "crash, 5 s")
-    assert heard(ID, run) == QUIET
 
 
 def dossier(
@@ -102,11 +94,3 @@ HARDLY = "the oldest segment is hardly behind the newest"
 })  # fmt: skip
 def test_limits(one, expected):
     assert said(ID, one) == expected
-
-
-@pytest.mark.parametrize(("ends", "opened", "says"), [((True, False), 15, True), ((True,), 90, False)])
-def test_what_it_names(ends, opened, says):
-    """The oldest by its number that holds an offset, against the highest; dated to the end, or to the reading."""
-    (verdict,) = judge(ID, dossier(None, 599, 3599, 1000, ends=ends))
-    assert (verdict.identity, verdict.evidence[0].what) == ("id-1", "offset 599 against 3599")
-    assert (verdict.opened_at_us, "unclean end" in verdict.summary) == (at(opened), says)

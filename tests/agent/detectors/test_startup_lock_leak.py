@@ -8,7 +8,7 @@ from agent.contract.events import Affected, Level, Status
 from agent.inventory.model import Application, ProcessLife
 from agent.judging.base import TaskCase
 from tests.support.scenario import Scenario
-from tests.support.scenario_case import at, case, database, judge, session, store, task
+from tests.support.scenario_case import at, case, database, session, store, task
 from tests.support.scenario_script import play
 from tests.support.tables import QUIET, SUSPECTED, heard, said, table
 
@@ -116,11 +116,3 @@ OTHERS: dict[str, Any] = {"third": (None, True)}
 })  # fmt: skip
 def test_limits(more, expected):
     assert said(ID, dossier(**more)) == expected
-
-
-def test_dated_to_the_release():
-    """The chain tells the opening and the release; two looks at the same end are one finding."""
-    (verdict,) = judge(ID, dossier())
-    assert (verdict.opened_at_us, verdict.identity, verdict.subject) == (at(50), "identity-1", str(at(50)))
-    assert [step.at_us for step in verdict.evidence] == [at(1), at(50)]
-    assert judge(ID, dossier(released=49.5))[0].subject == verdict.subject

@@ -14,7 +14,7 @@ from tests.support.scenario import WINDOWED, Scenario
 from tests.support.scenario_case import at, case, database, judge, session, store, task
 from tests.support.scenario_looks import FREE, HELD, Reducing, checkpoint_look, database_look, task_look
 from tests.support.scenario_script import play
-from tests.support.tables import NOTED, PROVED, QUIET, SUSPECTED, WARNED, heard, said, table
+from tests.support.tables import PROVED, QUIET, SUSPECTED, WARNED, heard, said, table
 
 ID = "torn-store"
 DELETING = "a deletion may go on"
@@ -260,15 +260,6 @@ def test_where_the_files_lie(one, expected):
     assert [(x.severity, x.confidence) for x in judge(ID, one) if "not there" in x.summary] == expected
 
 
-def test_files_on_another_path_are_a_remark():
-    """It says how many, and where, as the manifest or LOG has it."""
-    problems = tuple(f"00000{n}.sst: elsewhere: LOG says that it is in /fast (db_paths)" for n in (7, 8))
-    one = looked((FREE, 2, 0), problems=problems)
-    assert said(ID, one) == NOTED
-    assert "2 files of store s are on another path" in judge(ID, one)[0].summary
-    assert "/fast (db_paths)" in judge(ID, one)[0].summary
-
-
 @pytest.mark.parametrize("content", [None, b"", bytes(36)], ids=["gone", "empty", "zeroes"])
 @pytest.mark.parametrize("release", ["3.9.2", "4.3.1"])
 def test_whole_without_identity(release, content):
@@ -284,16 +275,3 @@ def test_whole_without_identity(release, content):
     (finding,) = run.findings(ID)
     assert (finding.severity, finding.affected, finding.upstream) == (Severity.INFO, Affected.NO, ())
     assert "RocksDB opens it and makes a new IDENTITY" in finding.summary
-
-
-def test_whose_end_is_to_come_is_at_no_deletion():
-    """The clock was set back behind the end of a process: the wipe by the next one goes on."""
-    run = play(
-        Scenario("4.1.2", "exactly_once_v2"),
-        "start, opens, puts 500, flushes, checkpoints 499, 5 s, crash, 5 s",
-    )
-    assert run.world.pipeline is not None
-    run.world.now_us -= 30_000_000
-    run.world.pipeline.shift(-30_000_000)
-    play(run, "start, wipes, 60 s")
-    assert run.findings(ID) == []

@@ -141,34 +141,6 @@ def test_passing(damage, place):
     assert (run.findings(ID), run.findings(BLIND)) == ([], [])
 
 
-def busy_writer(run: Scenario) -> None:
-    """A manifest that ends inside another record at every look is being written, for however long."""
-    for length in range(1, 40):
-        play(run, "puts 10, flushes")
-        path = named(run, "MANIFEST", HELD_STORE)
-        whole = content(run, path)
-        run.world.replace(path, whole[: -3 * length], f"{HELD_STORE}/temporary")
-        run.wait(4)
-        run.world.replace(path, whole, f"{HELD_STORE}/temporary")
-
-
-def slow_deletion(run: Scenario) -> None:
-    """A cleaner that has removed the manifest and not yet CURRENT is no damage, and blinds nobody."""
-    names = sorted(name for name, _ in run.world.children(STORE))
-    for name in sorted(names, key=lambda name: (name == "CURRENT", not name.startswith("MANIFEST"))):
-        run.world.play("unlink", f"{STORE}/{name}")
-        run.wait(1.5)
-    run.app.delete_tree("app/0_1")
-
-
-@pytest.mark.parametrize("life", [busy_writer, slow_deletion])
-def test_at_work(life):
-    run = two_files()
-    life(run)
-    run.wait(400)
-    assert (run.findings(ID), run.findings(BLIND)) == ([], [])
-
-
 # -- the exact condition ---------------------------------------------------------------------------------------
 
 SHORT = "000007.sst: corrupt: file is too short"

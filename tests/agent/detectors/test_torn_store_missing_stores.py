@@ -5,9 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import pytest
-
-from agent.contract.events import Affected
 from agent.inventory.blindness import note_blind
 from agent.inventory.model import Application, Deletion, ProcessLife, Remains, Shape, Store
 from agent.judging.base import Remedy, TaskCase
@@ -52,11 +49,6 @@ def gone(
 
 
 WALK: dict[str, Any] = {"clock_set": (69, 99), "walk": (60, 68)}
-SAYS = (
-    "make an empty store and trust that offset",
-    "make an empty store and move that offset into it",
-    "custom store",
-)
 LIVES = (ProcessLife(at(0), at(97)), ProcessLife(at(97.5)))
 
 
@@ -88,27 +80,6 @@ LIVES = (ProcessLife(at(0), at(97)), ProcessLife(at(97.5)))
 })  # fmt: skip
 def test_store_that_was_there(one, expected):
     assert said(ID, one) == expected
-
-
-@pytest.mark.parametrize(
-    ("one", "opened", "says"),
-    [
-        (gone(20, 30, 50), 50, SAYS[0]),
-        (gone(50, release="4.3.1"), 50, SAYS[1]),
-        (gone(), 10, SAYS[2]),
-    ],
-    ids=["seen", "4.3", "never seen"],
-)
-def test_what_a_verdict_carries(one, opened, says):
-    """The moment is the end of its newest incarnation, or the look; the consequence only where it is known."""
-    (verdict,) = judge(ID, one)
-    assert verdict.opened_at_us == at(opened)
-    assert [x for x in SAYS if x in verdict.summary] == [says]
-    removes = "BEFORE the next start: keep a copy of the task directory app/0_0"
-    assert removes in verdict.next_action
-    assert verdict.next_action.startswith(removes) is (says != SAYS[2])
-    assert verdict.remedy is (Remedy.CHECK_FIRST if says == SAYS[2] else Remedy.RESTORE)
-    assert judge(ID, gone(50, release=None))[0].affected is Affected.POSSIBLY
 
 
 def test_what_was_not_read_is_not_removed():

@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 
 from agent.cli import main
-from agent.contract.events import Affected
 from agent.inventory.disk import LockState, Unseen
 from agent.inventory.observations import LaterFile, StoreOffsets
-from agent.judging.base import Mechanism, TaskCase
+from agent.judging.base import TaskCase
 from agent.layout import names
 from agent.layout.checkpoint import OffsetEntry
 from agent.layout.paths import PathRole, classify
@@ -70,20 +69,6 @@ def dossier(
 })  # fmt: skip
 def test_limits(one, expected):
     assert said(ID, one) == expected
-
-
-def test_what_a_verdict_carries():
-    """Which file, which offset, and what saves the task as long as it is not started."""
-    (verdict,) = judge(ID, dossier())
-    assert "(offset 9999): its manifest does not know 000009.sst" in verdict.summary
-    assert (verdict.affected, verdict.upstream, verdict.mechanism) == (
-        Affected.NO,
-        (),
-        Mechanism.OFFSET_WITHOUT_DATA,
-    )
-    assert [x.at_us for x in verdict.evidence] == [at(49.9), at(50)]
-    assert verdict.next_action.startswith("BEFORE the next start: keep a copy of the task directory app/0_0")
-    assert verdict.opened_at_us == at(50)
 
 
 def test_a_global_store():

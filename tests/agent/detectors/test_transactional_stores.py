@@ -227,15 +227,6 @@ def between_flushes(run: Scenario) -> SimDatabase:
     return newest
 
 
-@pytest.mark.parametrize(("on", "expected"), [(True, [Severity.CRITICAL]), (False, [])])
-def test_lost_segment_under_exactly_once(on, expected):
-    """Without transactional stores the status is open, and the task is wiped."""
-    run = of_4_4(str(on).lower(), transactional=on, stores={"w": WINDOWED})
-    between_flushes(run).flush()
-    play(run, "1 s, crash, 70 s")
-    assert [x.severity for x in run.findings("lost-segment")] == expected
-
-
 UNCOMMITTED = (
     "start, opens, puts 300, commits 299, puts 0 segment=60000, 2 s, flushes segment=0, 2 s, {}, 5 s"
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agent.contract.events import Confidence, Severity
-from agent.judging.decision import ASKED, GUARANTEE, STANDBYS
+from agent.judging.decision import GUARANTEE, STANDBYS
 from tests.support.scenario import Scenario
 from tests.support.scenario_script import play
 
@@ -55,9 +55,3 @@ def test_nothing_is_asked_where_everything_is_told():
     run = killed()
     assert run.findings(ID) == []
     assert run.loud()
-
-
-def test_what_changes_nothing_is_not_asked():
-    """An application that runs on, nothing told: no question."""
-    run = play(Scenario("4.1.2", "at_least_once", hidden=list(ASKED)), "start, opens, commits 100, 130 s")
-    assert run.findings(ID) == []

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-
 from agent.contract.events import Affected
 from agent.inventory.disk import LockState
 from agent.inventory.model import Database
@@ -73,20 +71,3 @@ def test_open_and_free(more, missing, says, expected):
         if one.task.is_global:
             assert verdict.affected is Affected.YES
             assert "remove that directory only" in verdict.next_action
-
-
-@pytest.mark.parametrize(("since", "dated"), [(50, 50), (0, 60)])
-def test_dated_to_the_release_of_the_lock(since, dated):
-    """The moment is when the lock became free; of one that was free from the first reading on it is the reading."""
-    (verdict,) = judge(ID, left_open(since=since))
-    assert verdict.opened_at_us == at(dated)
-    assert [step.at_us for step in verdict.evidence] == [at(60), at(dated)]
-
-
-def test_one_segment_answers_for_its_store():
-    """Segments that were closed do not hide an open one; of two open ones one is named; every store is judged."""
-    parts = [database_left_open(f"w.{n}", status, FREE, 50) for n, status in enumerate((0, 1, 1))]
-    windowed = store(parts, segmented=True, name="w")
-    other = store([database_left_open(None, 1, FREE, 50)], name="s")
-    verdicts = judge(ID, case(task(windowed, other), release="4.4.0"))
-    assert [(x.store, x.identity) for x in verdicts] == [("w", "id-w.1"), ("s", "id-None")]

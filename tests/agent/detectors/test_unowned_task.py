@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agent.contract.codec import moment
-from agent.contract.events import Affected, Level, Status
+from agent.contract.events import Affected
 from agent.inventory.blindness import note_blind
 from agent.judging.base import TaskCase
 from tests.support.scenario import Scenario
@@ -31,31 +31,6 @@ def released(release: str = "2.1.1", standbys: int | None = 1, *, both: bool = F
     if both:
         run.app.closes("0_0", 500)
     return run
-
-
-@pytest.mark.parametrize("release", ["2.0.1", "2.1.1", "2.2.1"])
-def test_suspects_an_orphaned_standby(release):
-    """Five seconds without a holder beside a working sibling are a suspicion, with the cleaner's time."""
-    run = released(release, told={"state_cleanup_delay_ms": 20_000})
-    run.wait(4)
-    assert run.findings(ID) == []
-    run.wait(8)
-    finding = run.only(ID)
-    assert heard(ID, run) == SUSPECTED
-    assert (finding.level, finding.task_id, finding.affected) == (Level.EXPOSURE, "0_1", Affected.YES)
-    assert finding.upstream == ("KAFKA-8187",)
-    assert "the cleaner may take it" in finding.summary
-
-
-@pytest.mark.parametrize("then", ["opens", "cleaner.deletes"])
-def test_clears(then):
-    """A new holder ends the suspicion; after the cleaner there is no directory to lose."""
-    run = released()
-    run.wait(10)
-    assert run.only(ID).status is Status.OPEN
-    run.app.opens("0_1") if then == "opens" else run.app.cleaner.deletes("0_1")
-    run.wait(2)
-    assert run.only(ID).status is Status.RESOLVED
 
 
 @table(ID, "more, then, expected", {

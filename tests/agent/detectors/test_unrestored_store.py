@@ -77,15 +77,6 @@ def test_clears_after_a_restoration_from_empty():
     assert run.only(ID).status is Status.RESOLVED
 
 
-def test_two_stores_are_judged_apart():
-    """One store restored, the other not."""
-    run = Scenario("2.1.1", ALOS, stores={"a": KEY_VALUE, "b": KEY_VALUE})
-    play(run, "start, opens, restores 12000 store=a, 1 s")
-    run.app.checkpoints("0_0", {"a": 12_000, "b": 12_000})
-    run.wait(8)
-    assert [x.store for x in run.findings(ID)] == ["b"]
-
-
 # -- KAFKA-7672: wiped, and used before it claims anything ----------------------------------------------------------
 
 
@@ -151,17 +142,6 @@ def test_what_follows_a_wipe(more, script, expected):
     assert {x.missing_facts for x in run.findings(ID)} <= {RELEASE}
 
 
-@pytest.mark.parametrize("release", ["2.0.1", "2.1.1"])
-def test_a_windowed_store_is_restored_without_a_reopen(release):
-    """On 2.0.1 RocksDBSegmentedBytesStore puts record by record: a restoration after a wipe looks like use."""
-    run = play(
-        wiped(release, stores={"s": KEY_VALUE, "w": WINDOWED}), "0.1 s, puts 200 store=w, flushes, 8 s"
-    )
-    assert run.findings(ID) == []
-    play(run, "0.1 s, puts 200 store=s, flushes, 8 s")
-    assert {x.store for x in run.findings(ID)} == {"s"}
-
-
 # -- KAFKA-7672: open for a restoration that was never ended --------------------------------------------------------
 
 
@@ -192,20 +172,6 @@ def test_one_poll_and_commits(release):
     assert (finding.level, finding.status, finding.store) == (Level.DAMAGE, Status.OPEN, "s")
     assert "its restoration began and was not ended" in finding.summary
     assert finding.evidence[-1].what.endswith("the restoration was not ended; 1000 puts on disk")
-
-
-def test_what_was_not_restored_stays_missing():
-    """It took new records, and claims them: the next opening has nothing to restore. It ends with the store."""
-    run = half()
-    commits(run, 4)
-    run.app.puts("0_0", 20)
-    commits(run, 1, 5060)
-    play(run, "closes, ends, 8 s, start, opens")
-    commits(run, 9, 5060)
-    assert run.only(ID).status is Status.OPEN
-    play(run, "closes, ends, deletes_directory, 5 s, start, opens, restores 5060")
-    commits(run, 1, 5060)
-    assert run.only(ID).status is Status.RESOLVED
 
 
 def test_a_standby_goes_on_in_the_mode_of_bulk_loading():

@@ -311,13 +311,6 @@ def test_what_is_not_known():
     assert "keep few or no old LOG files" in verdict.evidence[1].what
 
 
-def test_sessions_in_order_hide_nothing():
-    """A session of another incarnation and one in order stand before the bad one; two bad ones are told once."""
-    other, fine = session(0, 1, identity="identity-2", last=mark(0.5, 5000, 50)), session(2, 3)
-    assert [x.opened_at_us for x in judge(ID, of_sessions(other, fine, skipped()))] == [at(10)]
-    assert len(judge(ID, of_sessions(skipped(), skipped()))) == 1
-
-
 def used(
     read: float,
     *,

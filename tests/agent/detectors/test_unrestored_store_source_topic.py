@@ -108,13 +108,6 @@ def test_closes(more, expected):
     assert {(x.store, x.missing_facts) for x in run.findings(ID)} <= {("s", missing)}
 
 
-def test_clears_with_the_store():
-    """It ends with the store that lacks its records."""
-    run = play(emptied(), f"start, opens, wipes, puts {HELD + 300}")
-    ends_clean(run.app, HELD + 299)
-    assert run.only(ID).status is Status.RESOLVED
-
-
 def test_exposure_while_it_is_held():
     """3.8 to 4.2 write the claim at the end of the restoration: told at once, and gone when the records follow."""
     app = wiped()
@@ -134,22 +127,6 @@ def test_4_3_claims_nothing_while_it_is_held():
     claims(run.app, HELD - 1)
     assert play(run, "flushes, 1 s").findings(ID) == []
     assert play(run, "crash, 5 s").findings(ID) == []
-
-
-def test_an_application_that_begins_again():
-    """After a reset of the group the task consumes its topic from the start: the offset comes with the puts."""
-    app = wiped()
-    claims(app, -4)
-    app.puts("0_0", HELD + 500)
-    ends_clean(app, HELD + 499)
-    assert app.run.findings(ID) == []
-
-
-def test_two_topics():
-    """Whose entry it is must be plain."""
-    run = play(wiped().run, "puts 300, flushes")
-    run.app.write_checkpoint("0_0", {(TOPIC, 0): HELD + 299, ("in-other", 0): 20})
-    assert play(run, "closes, 2 s").findings(ID) == []
 
 
 def claimed(

@@ -92,25 +92,6 @@ def test_watched(one, expected):
     assert said(ID, one) == expected
 
 
-@table(ID, "one, names", {
-    "a windowed store has no tombstones to lose": (dossier(windowed=True), ["s"]),
-    "one that was not idle hides no other": (dossier(names=("a", "b"), gaps=(5, 12)), ["b"]),
-    "two idle ones are told once": (dossier(names=("a", "b"), gaps=(12, 12)), ["a"]),
-})  # fmt: skip
-def test_one_store_answers_for_the_task(one, names):
-    assert [x.store for x in judge(ID, one)] == names
-
-
-def test_chain():
-    """From the release to the opening, with the times that decided."""
-    (verdict,) = judge(ID, dossier(gap=12))
-    assert [step.at_us for step in verdict.evidence] == [at(20), at(32)]
-    assert (verdict.opened_at_us, verdict.store) == (at(32), "s")
-    assert "unused for 12 s" in verdict.summary
-    assert "(10 s)" in verdict.summary
-    assert "999" in verdict.evidence[1].what
-
-
 # -- where no agent watched -------------------------------------------------------------------------------------------
 
 RETENTION_S = 100
@@ -265,13 +246,3 @@ def test_old_volume_under_a_new_agent(release, guarantee, held, pause, watch_fir
     run = stopped(release, guarantee, held=held, pause=pause)
     assert taken_again(run, watch_first=watch_first) == told
     assert all("is used again" in x.summary for x in run.findings(ID) if x.status is Status.OPEN)
-
-
-def test_wiped_at_the_start():
-    """Exactly-once without an offset: the start wipes the task, and nothing comes back."""
-    run = stopped("3.7.2", EOS, pause=RETENTION_S + 5)
-    run.world.watch()
-    run.wait(5)
-    assert [x.severity for x in run.findings(ID)] == [Severity.WARNING] * 2
-    play(run, "start, opens, wipes, 20 s")
-    assert [x.task_id for x in run.findings(ID) if x.status is Status.OPEN] == ["0_1"]

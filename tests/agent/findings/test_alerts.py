@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import replace
 
 import pytest
 
-from agent.cli.main import make_parser
 from agent.contract.events import Affected, Confidence, Level, Severity, Status
 from agent.contract.finding import Finding
 from agent.contract.incidents import gather
@@ -78,14 +76,6 @@ DAMAGE, EXPOSURE = BY_ID["lost-segment"].meta, BY_ID["stale-eos-checkpoint"].met
 assert (DAMAGE.level, EXPOSURE.level) == (Level.DAMAGE, Level.EXPOSURE)
 
 
-@pytest.mark.parametrize("store", [None, "counts", "a store; with $signs"])
-def test_it_is_a_command_that_the_program_takes(store):
-    words = shlex.split(proof_command("orders", "0_1", store))
-    assert words[0] == "statewarden"
-    options = make_parser().parse_args(words[1:])
-    assert (options.application, options.task, options.store) == ("orders", "0_1", store)
-
-
 def test_a_suspicion_begins_with_its_proof():
     """Nothing is stopped or removed for what the proof may refute; the command can be copied."""
     said = with_proof("Stop it.", DAMAGE, Confidence.SUSPECTED, "orders", "0_1", "counts")
@@ -95,15 +85,6 @@ def test_a_suspicion_begins_with_its_proof():
         "`equal` or `behind` clears it only if the task has written nothing since. Otherwise: Stop it."
     )
     assert f"`{proof_command('orders', '0_1', 'counts')}`" in said
-
-
-def test_what_must_be_done_before_the_next_start_comes_before_its_proof():
-    """A pod may start at any moment: who reads the first words only must read these."""
-    said = with_proof(
-        "Before the next start: keep it.", DAMAGE, Confidence.SUSPECTED, "orders", "0_1", "counts", is_ahead=True,
-    )  # fmt: skip
-    assert said.startswith("Before the next start: keep it. To check before you remove anything")
-    assert said.endswith(f"`{proof_command('orders', '0_1', 'counts')}`")
 
 
 @pytest.mark.parametrize(

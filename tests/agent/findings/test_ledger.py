@@ -164,15 +164,6 @@ def test_escalation_keeps_id_and_history():
     assert second.summary == louder.summary
 
 
-@pytest.mark.parametrize(("kind", "severity"), [(Kind.DAMAGE, CRITICAL), (Kind.CONDITION, INFO)])
-def test_damage_never_gets_quieter(kind, severity):
-    """A condition may calm down, damage may not."""
-    ledger = Ledger()
-    settle(ledger, verdict(severity=CRITICAL), kind=kind)
-    settle(ledger, verdict(severity=INFO), kind=kind)
-    assert ledger.findings()[0].severity is severity
-
-
 def test_numbers_in_a_sentence_are_no_change():
     """A summary that counts up does not report the finding again; another severity, confidence or store does."""
     ledger = Ledger()
@@ -245,17 +236,6 @@ def test_a_quiet_place():
     assert PLACE.detector not in ledger.pending(PLACE.application_id, PLACE.task_id)
     settle(ledger, verdict(), kind=Kind.EVENT)
     assert PLACE.detector in ledger.pending(PLACE.application_id, PLACE.task_id)
-
-
-def test_body_is_plain():
-    """The record's body holds plain values under the contract's names."""
-    (finding,) = settle(Ledger(), verdict())
-    body = finding.body()
-    assert (body["finding_id"], body["severity"], body["status"]) == (finding.id, "warning", "open")
-    assert body["evidence"] == [
-        {"at": "1970-01-01T00:00:00.000005Z", "what": "warning seen", "where": "app/0_0"}
-    ]
-    assert Ledger().settle(meta(), Place("d", "", None), [verdict()], 1)[0].body()["application_id"] is None
 
 
 # -- any history --------------------------------------------------------------------------------------------

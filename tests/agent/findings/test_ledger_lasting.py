@@ -26,14 +26,6 @@ def test_a_suspected_exposure_ends_with_an_orderly_close_and_says_so(closed_us, 
     assert (ended.status, [x.what for x in ended.evidence]) == (Status.RESOLVED, steps)
 
 
-def test_an_exposure_that_no_longer_lasts_is_reported_again():
-    """The process ended: the same severity, and another next step."""
-    ledger = Ledger()
-    settle(ledger, verdict(lasting=True, next_action="stop it cleanly"))
-    (changed,) = settle(ledger, verdict(next_action="before the next start"))
-    assert (changed.lasting, changed.next_action) == (False, "before the next start")
-
-
 def test_two_findings_of_one_reading_have_two_ids():
     """Two damaged segments of a store share its identity, and of one reading no time tells them apart."""
 

@@ -7,7 +7,6 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.findings import lineage
 from agent.findings.lineage import Lineage
 from tests.agent.cli.test_output import FINDING as TOLD
 
@@ -71,15 +70,3 @@ def test_a_restart_changes_no_incident(drawn):
         for entry, incident in zip(entries[:cut], whole[:cut], strict=True):
             again.remember(entry, incident)
         assert [again.assign(x, goes_on=False) for x in entries[cut:]] == whole[cut:]
-
-
-def test_old_ends_are_forgotten(monkeypatch):
-    """What is remembered is bounded."""
-    monkeypatch.setattr(lineage, "EPISODES_KEPT", 2)
-    known = Lineage()
-    one = known.assign(FIRST, goes_on=False)
-    for ended in (1, 2):
-        known.assign(
-            replace(FIRST, task_id=f"1_{ended}", process_ended_at_us=ended, id=f"{ended}" * 16), goes_on=False
-        )
-    assert known.assign(replace(FIRST, task_id="0_9", id="d" * 16), goes_on=False) != one

@@ -17,16 +17,6 @@ def some(id_: str = "f", severity: Severity = Severity.CRITICAL) -> Finding:
     return replace(finding, id=id_)
 
 
-def test_what_an_earlier_start_said_is_said_at_once() -> None:
-    """The time at which it was news is remembered; of a release that did not remember it, its opening stands in."""
-    said, known, old = Said(), some("known"), some("old")
-    said.first_us["known"] = 7
-    assert [(x["finding_id"], x["said_us"]) for x in said.due([known, old], 900)] == [
-        ("known", 7), ("old", old.opened_at_us),
-    ]  # fmt: skip
-    assert said.due([known, old], 901) == []
-
-
 def test_what_is_resolved_is_forgotten() -> None:
     """Only open findings are remembered, however many there were."""
     said, finding = Said(), some()

@@ -68,12 +68,6 @@ def test_only_new_stores_and_another_checkpoint_make_another_directory(identitie
     assert is_recognised(known(), identities, written) is same
 
 
-@pytest.mark.parametrize("written", [None, 40])
-def test_without_a_checkpoint_the_stores_decide(written):
-    """What was deleted before the absence says nothing of the directory."""
-    assert not is_recognised(known(deleted=True), ["new", "newer"], written)
-
-
 @pytest.mark.parametrize("segments", [("",), ("w.0", "w.60000")])
 @pytest.mark.parametrize(("written", "is_known"), [(10, True), (35, False)])
 @pytest.mark.parametrize("held", [True, False])

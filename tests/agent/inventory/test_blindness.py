@@ -37,15 +37,6 @@ def test_seconds_by_cause():
     assert blind_seconds(inventory, 14_000_000) == {"overflow": 5.0, "limit": 2.0, "denied": 0.0}
 
 
-def test_starts_again_after_its_end():
-    """The next loss of the same cause is another interval."""
-    inventory = Inventory()
-    begin_blind(inventory, 10, "overflow")
-    end_blind(inventory, 20, "overflow")
-    begin_blind(inventory, 30, "overflow")
-    assert [(x.started_us, x.ended_us) for x in inventory.blind] == [(10, 20), (30, None)]
-
-
 @pytest.mark.parametrize(
     ("application", "task", "from_us", "to_us", "blind"),
     [
@@ -63,14 +54,6 @@ def test_whom_and_when_it_concerns(application, task, from_us, to_us, blind):
     inventory = Inventory()
     inventory.blind.append(BlindInterval(10, "denied", 20, "app", "0_0"))
     assert is_blind(inventory, application, task, from_us, to_us) is blind
-
-
-def test_whole_directory_and_no_end():
-    """An interval without a place concerns all, one without an end lasts."""
-    inventory = Inventory()
-    begin_blind(inventory, 10, "overflow")
-    assert is_blind(inventory, "any", "1_1", 1000, 2000)
-    assert not is_blind(inventory, "any", "1_1", 0, 5)
 
 
 @pytest.mark.parametrize(

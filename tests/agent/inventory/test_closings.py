@@ -12,9 +12,8 @@ from agent.inventory.closings import ended_exactly, is_comparable, is_exact, kee
 from agent.inventory.model import Task
 from agent.inventory.observations import DatabaseReading, StoreOffsets
 from agent.inventory.stores import Session, Store
-from agent.layout.checkpoint import OffsetEntry
 from tests.support.scenario_case import PLAIN, TIMESTAMPED, database, mark, session, store
-from tests.support.scenario_looks import FREE, HELD, Reducing, checkpoint_look, database_look, task_look
+from tests.support.scenario_looks import FREE, Reducing, checkpoint_look, database_look, task_look
 
 OWN = "app-s-changelog-0"
 WITH_OFFSETS = (*TIMESTAMPED, "offsets")
@@ -195,28 +194,3 @@ def test_closes(looks, closes):
     one.see(task_look(0.5), *looks[:-1])
     one.see(looks[-1])
     assert said(one) == closes
-
-
-SECOND = look(1, families=TIMESTAMPED, path="app/0_0/rocksdb/t")
-
-
-@pytest.mark.parametrize(
-    ("more", "foreign", "comparable"),
-    [
-        ((), (), True),
-        ((), (OffsetEntry("orders", 0, 5),), True),  # an entry of a source topic is none of this store
-        ((SECOND,), (), None),  # its puts are those of both
-    ],
-)
-def test_a_checkpoint_says_whether_it_can_be_compared(more, foreign, comparable):
-    """Of the only store of a task that was never killed."""
-    one = Reducing()
-    one.see(
-        task_look(0.5),
-        look(1, families=TIMESTAMPED),
-        *more,
-        look(5, puts=100, families=TIMESTAMPED, lock=HELD),
-    )
-    one.see(checkpoint_look(9, {"s": 100}, foreign=foreign))
-    written = [x for x in one.changes if x.change is Change.CHECKPOINT_WRITTEN]
-    assert [x.facts["comparable"] for x in written] == [comparable]

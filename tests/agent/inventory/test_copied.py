@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.inventory.copied import copied_until_us, dated, is_birth_known, is_copied, times_are_copied
+from agent.inventory.copied import dated, is_birth_known, is_copied, times_are_copied
 from agent.inventory.disk import LockState
 from agent.inventory.model import Database, Store, Task
 
@@ -43,30 +43,9 @@ def test_a_copy_that_is_made_two_seconds_later_is_reported(later_us: int):
     assert is_copied(database(BORN_US + later_us, BORN_US))
 
 
-def test_old_logs_show_where_data_does_not():
-    """An open long before the store was made; data decides where there is some."""
-    assert is_copied(database(COPIED_US, 0, BORN_US + 1))
-    assert not is_copied(database(COPIED_US, COPIED_US, BORN_US + 1))
-
-
 def test_the_log_of_a_torn_store_is_no_sign_of_a_copy():
     """What a torn deletion left of it is renamed right before the new store's IDENTITY is written."""
     assert not is_copied(database(BORN_US, 0, BORN_US - 3_000))
-
-
-def test_without_any_sign_nothing_is_a_copy():
-    """Also where there is no store at all."""
-    assert copied_until_us(task()) == 0
-    assert not times_are_copied(task(database(BORN_US, BORN_US)), BORN_US)
-
-
-def test_a_copy_is_over_when_one_of_its_stores_is_opened():
-    """What is written later has its own time; opens from before the copy say nothing of that."""
-    opened_us = COPIED_US + 60 * SECOND_US
-    found = task(database(COPIED_US, BORN_US, BORN_US + 5, opened_us), database(COPIED_US + 9, BORN_US))
-    assert copied_until_us(found) == opened_us
-    assert times_are_copied(found, COPIED_US + 50 * SECOND_US)
-    assert not times_are_copied(found, opened_us + 1)
 
 
 def test_a_copy_that_no_one_opened_is_not_over():

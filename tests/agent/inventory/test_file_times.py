@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agent.inventory.file_times import KEPT, ClockDifference, clock_sentence, move_file_times
+from agent.inventory.file_times import ClockDifference, clock_sentence, move_file_times
 from agent.inventory.model import Application, Inventory
 from agent.inventory.observations import StoreOffsets
 from agent.inventory.segments import Opening, Segment
@@ -37,12 +37,6 @@ def measured(*differences_s: float) -> int | None:
 def test_difference(differences, ahead_s):
     """The largest one has the least delay of our own in it."""
     assert measured(*differences) == (None if ahead_s is None else round(ahead_s * SECOND_US))
-
-
-def test_clock_that_moves():
-    """A difference that is not found again is forgotten."""
-    assert measured(*[3] * KEPT, *[1] * (KEPT - 1)) == 3 * SECOND_US
-    assert measured(*[3] * KEPT, *[1] * KEPT) == SECOND_US
 
 
 def test_everything_that_is_known_by_a_file_moves():

@@ -77,13 +77,3 @@ def test_what_no_file_dates_may_be_younger_than_a_checkpoint(files, at_10, unsur
     assert (last.puts, last.unsure) == (at_10, unsure)
     one.see(database_look(30, puts=700, flushes=(*flushes, Flush(9, 700, None))))
     assert known(one.store.sessions[-1].last).unsure is unsure
-
-
-def test_what_a_compaction_took_was_flushed_before_it():
-    """Its output's time is the latest possible one."""
-    for done, unsure in ((9, False), (11, True)):
-        one = Reducing()
-        one.see(task_look(0), database_look(0.1))
-        flushes = (flush(1, 500), flush(2, 500, done, compacted=True))
-        one.see(database_look(20, puts=500, flushes=flushes), checkpoint_look(20, {"s": 500}, written=10))
-        assert known(one.store.sessions[-1].last).unsure is unsure

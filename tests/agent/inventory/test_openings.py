@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from agent.inventory.model import ProcessLife, Store
 from agent.inventory.observations import DatabaseReading, StoreOffsets
 from agent.inventory.openings import segments_of
-from agent.inventory.segments import OPENINGS_KEPT
 from tests.support.scenario_case import at, database
 from tests.support.scenario_looks import FREE, HELD, TASK, Reducing, database_look, flush
 
@@ -77,14 +76,6 @@ def test_second_opening_is_another_one(order):
     first, second = store_of(run).openings
     assert (first.at_us, second.at_us) == (at(10), at(20))
     assert [x.offset(TOPIC) for x in second.segments] == [99, 99, 99]
-
-
-def test_openings_are_bounded():
-    """The newest ones stay."""
-    run = held()
-    for number in range(1, OPENINGS_KEPT + 3):
-        run.see(reopened(10 * number, "w.0", tuple(10.0 * x for x in range(1, number + 1)), 10 + number))
-    assert len(store_of(run).openings) == OPENINGS_KEPT
 
 
 @given(st.permutations(NAMES))

@@ -20,7 +20,6 @@ from agent.inventory.model import Application, BlindInterval, Task
 from agent.inventory.portable import from_plain, to_plain
 from agent.inventory.recent import Recent
 from agent.inventory.timeline import Flushed, Timeline
-from tests.support.scenario import TIMESTAMPED, WINDOWED, Scenario
 
 NAMES = st.text(st.characters(codec=None, exclude_categories=()), max_size=6)  # lone surrogates, too
 
@@ -86,22 +85,6 @@ def test_histories_keep_their_bounds() -> None:
     plain = {**to_plain(task), "swept": [[at_us, "CURRENT"] for at_us in range(20)]}
     again = from_plain(Task, plain)
     assert again.swept == tuple((at_us, "CURRENT") for at_us in range(12, 20))
-
-
-def test_a_live_inventory_survives() -> None:
-    """A dossier that grew over a run is the same after the way through JSON."""
-    run = Scenario("4.1.2", "exactly_once_v2", stores={"a": TIMESTAMPED, "w": WINDOWED})
-    app = run.start()
-    for task in ("0_0", "0_1"):
-        app.opens(task)
-        app.puts(task, 300)
-        app.flushes(task)
-    app.closes("0_0", 300)
-    run.wait(20)
-    assert run.world.pipeline is not None
-    known = run.world.pipeline.inventory.applications["app"]
-    assert known.tasks["0_0"].stores
-    assert from_plain(Application, json.loads(json.dumps(to_plain(known)))) == known
 
 
 def test_other_releases_are_understood() -> None:

@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.inventory.properties import facts_of
-from agent.inventory.settings import KEYS
 from agent.layout.java_properties import is_nested, rows
 
 
@@ -149,15 +148,6 @@ def test_a_placeholder_in_the_name_makes_the_file_that_of_all():
     found = facts_of("application.id=${APP}\nnum.standby.replicas=1")
     assert (found.application_id, found.values) == (None, {"num_standby_replicas": "1"})
     assert "so the file counts for all applications here" in found.notes[0]
-
-
-def test_every_setting_is_read_under_every_prefix():
-    """Reading is by the table of settings: one more there is one more here."""
-    for key in KEYS:
-        if "." in key.kafka_name:
-            for before in ("", "kafka-streams.", "ksql.streams.", "spring.kafka.streams.properties."):
-                text = f"{before}{key.kafka_names[0]}=?"
-                assert text in str(facts_of(text).notes) or key.name in facts_of(text).values
 
 
 @pytest.mark.parametrize(

@@ -22,14 +22,6 @@ from tests.support.scenario_looks import (
 )
 
 
-@pytest.mark.parametrize("path", ["", "app"])
-def test_removals_that_make_nothing(path):
-    """What is inside the state directory itself is nobody's; the announcement of an application alone ends nothing."""
-    inventory = Inventory()
-    assert reduce_observation(inventory, removal(1, path)) == []
-    assert inventory.applications == {}
-
-
 def test_application_of_a_task_that_is_seen_first():
     """A look at a task makes the dossier of its application, dated to it."""
     inventory = Inventory()

@@ -173,19 +173,6 @@ def test_what_looks_leave(one, ask, expected):
     assert ask(one()) == expected
 
 
-def test_what_sessions_have_in_common_is_held_once():
-    """One set of identities for all sessions of an incarnation; what only a close needs goes with the next session."""
-    one = Reducing()
-    for start in (10, 20, 30):
-        reopened = tuple(range(10, start + 1, 10))
-        one.see(task_look(start), db(start, born=1, puts=500, lock=HELD, reopened=reopened))
-        one.see(db(start + 5, born=1, puts=500, lock=FREE, reopened=reopened))
-    assert one.store.sessions[0].identities == {"identity-1"}
-    sets = {id(x) for session in one.store.sessions for x in (session.identities, session.final_identities)}
-    assert len(sets) == 1
-    assert [x.status_floors for x in one.store.sessions] == [{}, {}, {"": 500}]
-
-
 # -- 4.3: offsets in the store --------------------------------------------------------------------------------
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agent.inventory.settings import KEYS, KEYS_BY_NAME, ApplicationSettings, Setting, SettingsBook
+from agent.inventory.settings import KEYS, KEYS_BY_NAME, ApplicationSettings, Setting
 
 
 @pytest.mark.parametrize(
@@ -34,12 +34,6 @@ def test_keys_are_listed_once():
     assert len(KEYS_BY_NAME) == len(KEYS)
 
 
-def test_absent_is_unknown():
-    """No key, no guess."""
-    nothing = ApplicationSettings()
-    assert (nothing.text("x"), nothing.number("x"), nothing.release, nothing.exactly_once) == (None,) * 4
-
-
 GUARANTEES = {
     "at_least_once": False,
     "exactly_once": True,
@@ -53,12 +47,3 @@ def test_guarantee(guarantee, exactly_once):
     """Everything but at-least-once is exactly-once."""
     settings = ApplicationSettings({"processing_guarantee": Setting(guarantee, "flag")})
     assert settings.exactly_once is exactly_once
-
-
-def test_own_settings_win():
-    """What is said of one application overrides what is said of all, key by key."""
-    book = SettingsBook(
-        {"a": Setting("1", "file"), "b": Setting("2", "file")}, {"mine": {"a": Setting("9", "flag")}}
-    )
-    assert (book.of("mine").text("a"), book.of("mine").number("b")) == ("9", 2)
-    assert book.of("other").text("a") == "1"

@@ -283,15 +283,6 @@ def test_the_oldest_data_is_remembered():
     assert files(one).oldest_data_us == 0
 
 
-@pytest.mark.parametrize(("born", "walks"), [(59, True), (60, True), (60.1, False)])
-def test_store_that_is_born_after_a_walk_ends_it(born, walks):
-    """A walk is over when a store is made after its last removal, not by one that was made before."""
-    one = opened(db(10, lock=FREE), removal(60, f"{DATABASE}/CURRENT"))
-    assert one.task.walk is not None
-    one.see(db(61, "identity-2", born=born, lock=FREE, path=OTHER))
-    assert (one.task.walk is not None) is walks
-
-
 def test_layout_of_the_newest_options():
     """RocksDB versions and the offsets family are remembered with the time of their options file."""
     one = opened(

@@ -9,7 +9,7 @@ import pytest
 
 from agent.contract.events import Source
 from agent.inventory.disk import Unseen
-from agent.inventory.observations import StoreOffsets, problem_kind
+from agent.inventory.observations import StoreOffsets
 from agent.inventory.stores import Database
 from tests.support.scenario_case import at
 from tests.support.scenario_looks import (
@@ -98,18 +98,6 @@ def test_problems_have_a_beginning():
     assert (files.problems, files.problem_since_us) == ((), {})
 
 
-def test_kinds():
-    """The kind stands behind the file's name."""
-    said = (SHORT, TORN, "000007.sst: denied", "offsets: unsupported: entry status: 5 bytes")
-    assert [problem_kind(x) for x in said] == ["corrupt", "cut", "denied", "unsupported"]
-
-
-def test_uncounted_entries_keep_their_last_value():
-    """What could not be counted this time is not the same as nothing."""
-    after = seen(whole(1), replace(whole(2), entries_low=None, entries_high=None))
-    assert (after.entries_low, after.knows_puts) == (10, True)
-
-
 # -- a store whose sequence numbers were compacted to 0 ----------------------------------------------------
 
 
@@ -118,16 +106,6 @@ def zeroed(seconds: float, puts: int = 0, *, source: Source = Source.INOTIFY, fl
     flushed = (flush(3, 0, 1), *flushes)
     look = database_look(seconds, born=1, puts=puts, opened_puts=5000, flushes=flushed, manifest=6)
     return replace(look, source=source, zeroed_puts=5000, opened_sequence=5000)
-
-
-def test_zeroed_store_that_is_new_to_the_agent():
-    """What had been given out at the open was written before it: counting begins there, not at 0."""
-    one = Reducing()
-    one.see(task_look(2), zeroed(3))
-    assert (one.store.puts, one.store.databases[""].file_puts) == (5000, 0)
-    one.see(zeroed(9, 5300, flushes=(flush(4, 5300, 8),)))
-    assert (one.store.puts, one.store.puts_at(at(7))) == (5300, 5000)
-    assert (one.store.databases[""].opened_puts, one.store.databases[""].opened_sequence) == (5000, 5000)
 
 
 def test_zeroed_and_flushed_before_the_first_reading():

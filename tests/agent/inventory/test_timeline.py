@@ -17,19 +17,6 @@ from agent.inventory.timeline import NOTHING_FLUSHED, Timeline
 PAIRS = ((100, 10), (300, 20), (300, 1_700_000_000_000_000))
 
 
-def test_it_gives_what_it_was_given() -> None:
-    """In order, by index and by slice."""
-    line = Timeline(PAIRS)
-    assert (*line,) == PAIRS
-    assert (line[0], line[-1], line[-3], len(line)) == (PAIRS[0], PAIRS[-1], PAIRS[0], 3)
-    assert line[-2:] == Timeline(PAIRS[1:])
-    line += [(400, 30)]
-    assert line == Timeline((*PAIRS, (400, 30)))
-    for index in (4, -5):
-        with pytest.raises(IndexError):
-            line[index]
-
-
 def test_an_empty_one_is_false_and_equal_to_every_empty_one() -> None:
     """A database that was never flushed."""
     assert not Timeline()

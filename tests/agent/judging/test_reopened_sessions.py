@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from agent.inventory.blindness import note_blind
 from agent.inventory.model import Store
 from agent.judging.reopening import is_settled, reopenings
 from tests.support.scenario_case import OTHER, at, case, database, mark, session, store
@@ -49,11 +48,3 @@ def test_reopenings(one, expected):
 def test_ten_seconds_settle_it(one, now, settled):
     """A wipe comes within seconds of the opening; after ten it is clear that none will come."""
     assert is_settled(case(now=now), one) is settled
-
-
-@pytest.mark.parametrize(("now", "settled"), [(3635, False), (3640, True)])
-def test_clock_that_was_set_forward_settles_nothing(now, settled):
-    """An hour that no one lived is no waiting."""
-    one = case(now=now)
-    note_blind(one.inventory, at(34), at(3634), "clock-step")
-    assert is_settled(one, session(30)) is settled

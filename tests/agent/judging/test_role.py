@@ -68,26 +68,6 @@ def test_role(standbys, offset, puts, now, role):
     assert role_of(asked, one, one.sessions[-1]) is role
 
 
-STANDS = (checkpoint(10, 2000, ended=11, deleted=True), checkpoint(50, 2600))
-GONE = (checkpoint(10, 2000, ended=50), checkpoint(50, 2600, ended=51, deleted=True))
-
-
-@pytest.mark.parametrize(
-    ("facts", "standbys", "role"),
-    [
-        (STANDS, 1, TaskRole.UNLESS_PAUSED),
-        (GONE, 1, TaskRole.STANDBY_LIKE),
-        (GONE, 0, TaskRole.ASSUMED),
-    ],
-)
-def test_later_checkpoint_beside_standbys(facts, standbys, role):
-    """A standby that becomes active writes one, which its initialisation deletes, and one when it has restored."""
-    first, last = mark(10, 2000, 2000), mark(50, 2600, 2500)
-    one = store([database(puts=3000, flushed=[(2000, 9), (3000, 60)])], [session(0, first=first, last=last)])
-    asked = case(task(one, checkpoints=facts), now=90, standbys=standbys, told=TOLD)
-    assert role_of(asked, one, one.sessions[-1]) is role
-
-
 # -- signs of work --------------------------------------------------------------------------------------------
 
 

@@ -7,7 +7,7 @@ import pytest
 from agent.contract.events import Confidence, Severity
 from agent.inventory.model import Application, Inventory, Task
 from agent.inventory.settings import ApplicationSettings, Setting
-from agent.judging.base import DetectorMeta, Evidence, TaskCase, Verdict
+from agent.judging.base import DetectorMeta, Evidence, TaskCase
 from agent.judging.rule import (
     Docket,
     Loudness,
@@ -19,8 +19,6 @@ from agent.judging.rule import (
     derived,
     detector,
     everything,
-    first_of,
-    worst_of,
 )
 
 LOUD = {"i": Severity.INFO, "w": Severity.WARNING, "c": Severity.CRITICAL}
@@ -77,31 +75,6 @@ def docket(*words: str, keep=everything, rules=(RULE,)) -> Docket[Told]:
 def test_why_it_is_silent(words, said):
     """The first reason, by its name."""
     assert RULE.decide(Told(case(), words)) == said
-
-
-@pytest.mark.parametrize(
-    ("words", "why", "sure"), [("ac!", "surely", "confirmed"), ("ac", "likely", "suspected")]
-)
-def test_the_first_proof_counts(words, why, sure):
-    """Proofs are tried in order, and the verdict has what the story and the loudness say."""
-    said = RULE.decide(Told(case(), words))
-    assert isinstance(said, Verdict)
-    assert (said.subject, said.opened_at_us, said.summary) == (words, 0, f"{words}: {why}")
-    assert (said.severity, said.confidence.value) == (Severity.CRITICAL, sure)
-    assert said.evidence == (Evidence(1, words, "app/0_0"),)
-
-
-@pytest.mark.parametrize(
-    ("keep", "kept"),
-    [
-        (first_of(lambda x: x.words[0]), ["ai", "bw"]),
-        (worst_of(lambda x: x.words[0]), ["ac", "bw"]),
-    ],
-)
-def test_what_is_kept(keep, kept):
-    """One verdict a key: the first, or the most severe, of equals the first."""
-    told = detector(META, docket("ai", "ac", "bw", "ac!", "bw!", "bh", keep=keep))
-    assert [x.subject for x in told.judge(case())] == kept
 
 
 def test_the_first_rule_that_speaks_is_heard():

@@ -7,8 +7,8 @@ import pytest
 from agent.contract.events import Affected
 from agent.judging.base import seconds
 from agent.judging.upstream import KAFKA_8187, KAFKA_10362, KAFKA_20685
-from agent.judging.wording import checkpoint_of, concerned, last_mark, most_affected, where
-from tests.support.scenario_case import at, case, mark, session, store, task
+from agent.judging.wording import checkpoint_of, concerned, most_affected, where
+from tests.support.scenario_case import case, store, task
 
 
 @pytest.mark.parametrize(
@@ -26,15 +26,6 @@ def test_places():
     assert where(one, store(name="s")) == "app/0_0/rocksdb/s"
     assert where(one, store(name="w", segmented=True)) == "app/0_0/w"
     assert checkpoint_of(one) == "app/0_0/.checkpoint"
-
-
-def test_last_mark():
-    """The last checkpoint of a session is told with its own time, its absence with that of the opening."""
-    told = last_mark(task(), session(1, last=mark(5, 999, 1000)))
-    assert (told.at_us, told.what) == (at(5), "last checkpoint: offset 999, 1000 puts on disk")
-    none = last_mark(task(), session(1))
-    assert (none.at_us, none.where) == (at(1), "app/0_0/.checkpoint")
-    assert "no checkpoint" in none.what
 
 
 @pytest.mark.parametrize(

@@ -21,10 +21,8 @@ from agent.quantities.claims import (
     claim_of_opening,
     claims_before,
     got_too_little,
-    has_seen_it_all,
     is_countable,
     lacks_entries,
-    puts_since_birth,
 )
 from tests.support.scenario_case import (
     PLAIN,
@@ -85,12 +83,6 @@ def test_a_record_ends_one_entry_at_most(earlier, later, answer):
 def test_every_key_is_put_once_at_least(offset, puts, answer):
     """A store that was recreated has got each key that was live, or its deletion."""
     assert got_too_little(held(2000, 1500), holds(offset, 9000), puts) is answer
-
-
-@pytest.mark.parametrize(("puts", "answer"), [(1000, True), (999, False)])
-def test_a_store_that_put_every_offset_itself(puts, answer):
-    """At most every second offset is a marker: what put the other half begins with its changelog."""
-    assert has_seen_it_all(holds(2000, 10), puts) is answer
 
 
 Operations = st.lists(st.tuples(st.integers(0, 30), st.booleans()), max_size=120)
@@ -339,17 +331,3 @@ def test_a_store_that_was_not_read_since_its_checkpoint(volume, seconds, is_read
     """What was flushed before the checkpoint may not have been seen yet, on some volumes for a minute."""
     one = store([counted(seen_us=at(seconds))])
     assert (claim_now(one, session(10, last=mark(20, 1900, 1900)), volume) is not None) is is_read
-
-
-@pytest.mark.parametrize(
-    ("made", "claimed", "puts"),
-    [
-        (database(puts=700, born=20), 0, 650),
-        (database(puts=700, born=20), 25, None),
-        (database(puts=700, born=20, oldest_data_us=at(1)), 0, None),
-    ],
-)
-def test_puts_of_a_store_that_was_made_since(made, claimed, puts):
-    """Only where the present store is younger than the claim, and its birth is no time of a copy."""
-    opened, claim = session(20, last=mark(30, 2000, 650)), replace(held(2000, 1500), at_us=at(claimed))
-    assert puts_since_birth(store([made]), opened, claim) == puts

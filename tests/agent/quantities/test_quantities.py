@@ -13,16 +13,12 @@ from agent.quantities.bounds import Bounds
 from agent.quantities.carried import continued_from
 from agent.quantities.changelog import base_offset, is_real, records_at_least, records_between
 from agent.quantities.flushed import (
-    first_flush_beyond,
-    flushed_beyond,
     is_more_than_ten_thousand,
     unsaved_puts,
 )
-from agent.quantities.kinds import puts_beside_records, puts_per_record
+from agent.quantities.kinds import puts_per_record
 from agent.quantities.verdicts import (
-    held_before,
     holds_uncommitted,
-    replay_fell_short,
     skipped_offsets,
     transaction_markers,
 )
@@ -146,15 +142,6 @@ def test_puts_per_record_of_values_with_headers(families, used, bounds):
     assert holds_uncommitted(one, of, 500, 100, 400) is (Truth.YES if bounds.high == 1 else Truth.MAYBE)
 
 
-def test_segments_of_a_versioned_store():
-    """The first record after a silence drops all that expired: deletions without a record of their own."""
-    plain = kept(PLAIN, entries=10)
-    assert puts_beside_records(plain, profile("3.9.2")) == Bounds(0, 100)
-    assert puts_beside_records(plain, profile("3.4.1")) == Bounds(0, 0)
-    assert puts_beside_records(kept(), profile("3.9.2")) == Bounds(0, 0)
-    assert holds_uncommitted(plain, profile("3.9.2"), 28, 10, 12) is Truth.MAYBE
-
-
 @pytest.mark.parametrize(
     ("guarantee", "interval", "duration_us", "markers"),
     [
@@ -174,28 +161,6 @@ def test_markers(guarantee, interval, duration_us, markers):
     settings = ApplicationSettings({k: Setting(str(v), "flag") for k, v in values.items() if v is not None})
     assert transaction_markers(settings, duration_us) == markers
     assert skipped_offsets(settings, 1000, 400, duration_us) == 600 - markers
-
-
-@pytest.mark.parametrize(
-    ("live", "puts", "answer"), [(100, 99, Truth.YES), (100, 100, Truth.NO), (None, 0, Truth.MAYBE)]
-)
-def test_replay_against_live_entries(live, puts, answer):
-    """Compaction keeps every key, so a whole replay puts each live entry at least once."""
-    assert replay_fell_short(live, puts) is answer
-
-
-def test_flushed_beyond():
-    """Counted from the last checkpoint, else from the opening; never below zero."""
-    assert flushed_beyond(session(0, 9, puts=70, last=mark(5, 0, 50), puts_at_open=10)) == 20
-    assert flushed_beyond(session(0, 9, puts=70, puts_at_open=10)) == 60
-    assert flushed_beyond(session(0, 9, puts=40, last=mark(5, 0, 50))) == 0
-
-
-def test_first_flush_beyond():
-    """The first flush after the checkpoint; its own time if none is remembered."""
-    one = store([database(flushed=[(10, 4), (20, 6), (30, 7)])])
-    assert first_flush_beyond(one, mark(5, 0, 10)) == at(6)
-    assert first_flush_beyond(one, mark(7, 0, 30)) == at(7)
 
 
 SEGMENTS = store([database(segment=f"s.{n}", families=PLAIN) for n in range(2)], segmented=True)
@@ -259,10 +224,3 @@ def test_continued(changes):
 def test_not_continued(changes):
     """No new store, segments, a checkpoint that was there, a lower offset, a restoration, little lost, or nothing."""
     assert continued_from(*carried(**changes)) is None
-
-
-def test_held_before():
-    """Live entries where known, else puts."""
-    gone = past(25, puts=2000)
-    assert held_before(store(past=(gone,))) == 2000
-    assert held_before(store(past=(gone, past(26, puts=2000, entries_low=1500)))) == 1500

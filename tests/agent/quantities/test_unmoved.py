@@ -61,12 +61,6 @@ def test_silent(made, one, release):
     assert jump(store([made], [one]), release) is None
 
 
-def test_a_volume_that_shows_late_what_was_flushed():
-    """A renamed checkpoint is seen at once, the manifest up to a minute later."""
-    assert jump(store([read(seen=90)], [opened()]), volume="network") is None
-    assert jump(store([read(seen=91)], [opened()]), volume="network") is not None
-
-
 NEVER = session(5, last=mark(30, 4022, 0), created=True)
 JUMPED = Jump(None, at(0), 4022, at(30))
 
