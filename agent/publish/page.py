@@ -86,8 +86,8 @@ def document(title: str, text: str) -> str:
     return _DOCUMENT.substitute(title=escape(title), css=_CSS, body=f'<main class="text">{text}</main>')
 
 
-def _with_code(text: str) -> str:
-    return re.sub("`([^`]+)`", r"<code>\1</code>", escape(text))
+def _with_code(text: str, *names: str) -> str:  # none where a name has the mark itself
+    return escape(text) if "`" in "".join(names) else re.sub("`([^`]+)`", r"<code>\1</code>", escape(text))
 
 
 def _verdict(data: PageData) -> str:
@@ -157,7 +157,7 @@ def _incident(incident: Incident[Finding], data: PageData) -> str:
         sentence=escape(incident.sentence),
         because=f'<p class="where">{cause}</p>' if cause else "",
         missing=f"<p>For a clearer verdict, give: <code>{wanted}</code></p>" if wanted else "",
-        next=_with_code(incident.next_action),
+        next=_with_code(incident.next_action, incident.application_id, *incident.tasks, *incident.stores),
         runbook=f'Runbook: <a href="{escape(_runbook(data.runbooks, lead.detector))}"><code>statewarden explain'
         f" {detector}</code></a>",
         count=plural(len(ordered), "finding"),

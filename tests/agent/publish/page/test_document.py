@@ -57,6 +57,7 @@ def test_no_scripts_and_nothing_from_elsewhere() -> None:
 
 @example(text="</style></title><script>alert(1)</script>")
 @example(text="\"'><img src=x onerror=alert(1)>")
+@example(text="`0`")
 @example(text="\u202eevil\u2066\x00\x1b[31m\udcff")
 @given(text=st.text(st.characters(exclude_categories=()), min_size=1, max_size=30))
 def test_hostile_names_stay_text(text: str) -> None:
