@@ -52,7 +52,7 @@ def add_repaired(
     parser.add_argument("--client-config", default="", metavar="FILE",
                         help="key=value lines by librdkafka's names: TLS, SASL")  # fmt: skip
     parser.add_argument("--record", action="store_true",
-                        help="have the agent whose home or spool is known report the proof")  # fmt: skip
+                        help="leave the proof for the agent to report (settings name its home or spool)")  # fmt: skip
     add_settings(parser)
     parser.set_defaults(
         command=lambda chosen: repaired(chosen, config_of(chosen, {"state_dir": chosen.state_dir}))

@@ -47,7 +47,7 @@ def report(own: Path, pipeline: Pipeline, now_us: int) -> None:
             incident_id, at_us, proofs = json.loads(text)
             for address, words in proofs.items():
                 pipeline.tell(_finding(str(incident_id), int(at_us), address, words), now_us)
-        except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
+        except (OSError, ValueError, TypeError, AttributeError, OverflowError, RecursionError) as error:
             LOG.error("can't use what `repaired` left: %s", error)
 
 

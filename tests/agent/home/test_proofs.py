@@ -71,7 +71,15 @@ def test_what_opens_again_is_open(own: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "[]", '["i", "x", {"a/0_0": []}]', '["i", 1, []]', '["i", 1, {"a/0_0": 1}]']
+    "text",
+    [
+        "",
+        "[]",
+        '["i", "x", {"a/0_0": []}]',
+        '["i", 1e999, {"a/0_0": []}]',
+        '["i", 1, []]',
+        '["i", 1, {"a/0_0": 1}]',
+    ],
 )
 def test_what_cannot_be_used_is_put_away(own: Path, caplog: pytest.LogCaptureFixture, text: str) -> None:
     """It stops no agent, and is named once."""
