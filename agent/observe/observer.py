@@ -289,7 +289,8 @@ class Observer:
         """Remember when a file was announced as written: an SST may be compacted away before it is read."""
         if place.database is None:
             return
-        known = self._known.setdefault(place.database, _Known())
+        if (known := self._known.get(place.database)) is None:
+            known = self._known[place.database] = _Known()
         if place.role is PathRole.IDENTITY:
             known.identity_heard_us = at_us
         elif place.role is PathRole.OPTIONS:
@@ -308,9 +309,9 @@ class Observer:
                 known.cap_announcements(written_us)
 
     def _known_of(self, path: str, identity: str | None) -> _Known:
-        known = self._known.setdefault(path, _Known())
-        if identity is not None and known.identity not in ("", identity):
-            heard_us = known.identity_heard_us, known.options_heard_us
+        known = self._known.get(path)
+        if known is None or (identity is not None and known.identity not in ("", identity)):
+            heard_us = (known.identity_heard_us, known.options_heard_us) if known is not None else (0, 0)
             known = self._known[path] = _Known()
             known.identity_heard_us, known.options_heard_us = heard_us
         known.identity = known.identity or identity or ""

@@ -55,6 +55,8 @@ LOG = logging.getLogger(__name__)
 HEARTBEAT_LIMIT_S = 60.0
 """A worker that did not complete a turn for this long counts as dead; its loop turns every few seconds."""
 COMPLAIN_EVERY_S = 60.0
+PROOFS_EVERY_S = 1.0
+"""To list a directory in every turn costs more than all else that a turn does by itself."""
 STOP_EVENTS_S = 2.0
 STOP_SUMMARIES_S = 3.0
 """Enough for the last summaries of some thousand tasks. The others keep the previous one; all changes were reported."""
@@ -87,7 +89,7 @@ class Supervisor:
         self._findings = FindingLog()
         self._heartbeat_s: float | None = None
         self._names_checked = False
-        self._complain_s = 0.0
+        self._complain_s = self._proofs_s = 0.0
         self._linger_until_s: float | None = None
         self._sink_refusal = self._spool_refusal = ""
         self._origin = origin = Origin(
@@ -191,7 +193,9 @@ class Supervisor:
         if self._lookout.is_ready and not self._names_checked:
             self._check_names()
         if self._own and self._baseline and self._lookout.is_ready:
-            report(self._own.directory, self._pipeline, now_us)
+            if now_s >= self._proofs_s:
+                self._proofs_s = now_s + PROOFS_EVERY_S
+                report(self._own.directory, self._pipeline, now_us)
             self._baseline.save_if_due(now_us, now_s, self._clock.monotonic_s)
         if self._digests is not None and self._lookout.is_ready:
             self._digests.turn()
