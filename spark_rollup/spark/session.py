@@ -7,7 +7,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
 from pathlib import Path
 
 import pyspark
@@ -174,6 +174,7 @@ def build_session(
             "spark.master": master or "local[*]",
             **_jvm_settings(input_bytes, scratch, debug, archived),
         }
+        stay_local(os.environ, {**settings, **given}["spark.master"])
         if "spark.driver.memory" in given:  # a heap that begins larger than it may become does not start
             settings.pop("spark.driver.defaultJavaOptions", None)
     builder = SparkSession.builder.appName("statewarden-rollup").config(map={**merged(settings, given)})
@@ -188,6 +189,12 @@ def submitted() -> dict[str, str]:
     """Read what `spark-submit` was given; Python sees it only once Java's side is there."""
     SparkContext._ensure_initialized()
     return dict(SparkConf().getAll())
+
+
+def stay_local(environment: MutableMapping[str, str], master: str) -> None:
+    """Let a Spark of one machine listen on loopback: it needs no host name that can be looked up, and no network."""
+    if master.startswith("local") and "SPARK_LOCAL_HOSTNAME" not in environment:
+        environment.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
 
 
 def merged(chosen: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:

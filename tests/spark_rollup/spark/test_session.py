@@ -103,6 +103,22 @@ def test_no_home_and_the_right_one_are_fine(tmp_path):
     check_spark_home({"SPARK_HOME": str(tmp_path)}, "4.3.0")
 
 
+@pytest.mark.parametrize(
+    ("given", "master", "address"),
+    [
+        ({}, "local[*]", "127.0.0.1"),
+        ({}, "spark://one:7077", None),
+        ({"SPARK_LOCAL_IP": "10.0.0.7"}, "local[2]", "10.0.0.7"),
+        ({"SPARK_LOCAL_HOSTNAME": "one"}, "local[2]", None),
+    ],
+)
+def test_a_spark_of_one_machine_looks_up_no_host_name(given, master, address):
+    """A container's own name is often known to nobody: Spark would end before its first line."""
+    environment = dict(given)
+    session.stay_local(environment, master)
+    assert environment.get("SPARK_LOCAL_IP") == address
+
+
 def test_no_setting_hides_a_file_that_cannot_be_read():
     """Of the whole session, that is; the reader of segments has its own."""
     assert not any("ignore" in key for key in session._ALWAYS)
