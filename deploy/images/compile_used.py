@@ -18,9 +18,11 @@ import sys
 import sysconfig
 from pathlib import Path
 
-ROOTS = {"agent": ("agent",), "rollup": ("agent.contract", "spark_rollup")}
+ROOTS = {"agent": ("agent",), "rollup": ("agent.contract", "spark_rollup", "pyspark.testing.utils")}
+"""Spark itself loads what it tests with, to see which libraries there are."""
 UNCHECKED = py_compile.PycInvalidationMode.UNCHECKED_HASH
 LATE = (
+    "encodings.ascii",
     "encodings.idna",
     "encodings.unicode_escape",
     "ssl",
@@ -29,13 +31,13 @@ LATE = (
     "json.decoder",
     "_strptime",
 )
-"""Loaded only when something happens: a connection, a strange name."""
+"""Loaded only when something happens: a connection, a strange name, a file that is opened as ASCII."""
 
 
 def load(root: str) -> None:
-    """Import a package with everything in it; what needs a library that is not installed is left out."""
-    package = importlib.import_module(root)
-    for module in pkgutil.walk_packages(package.__path__, f"{root}."):
+    """Import a module, with everything in it; what needs a library that is not installed is left out."""
+    found = importlib.import_module(root)
+    for module in pkgutil.walk_packages(getattr(found, "__path__", ()), f"{root}."):
         if not module.name.endswith("__main__"):
             with contextlib.suppress(ImportError):
                 importlib.import_module(module.name)
