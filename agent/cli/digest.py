@@ -10,17 +10,16 @@ import socket
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from agent import __version__
 from agent.cli.arguments import add_selection, add_settings, place
 from agent.cli.offline import require_state_directory
 from agent.cli.streams import complain
 from agent.cli.verify import asked_stores, by_store
 from agent.clock import SystemClock
-from agent.config import AgentSettings, Config
+from agent.config import Config
 from agent.contract.buckets import BUCKETS, MAX_BUCKETS, body_of
 from agent.contract.codec import Encoder, printable
 from agent.contract.events import Kind as EventKind
-from agent.contract.events import Origin, Record
+from agent.contract.events import Record
 from agent.contract.exit_codes import answer
 from agent.errors import LayoutError, UsageError
 from agent.observe.kernel_disk import KernelDisk
@@ -64,7 +63,7 @@ def digest(chosen: argparse.Namespace, config: Config) -> int:
     from agent.verify.digest import digest_store
     from agent.verify.kinds import Kind
     from agent.verify.stores import load
-    from agent.verify.view import more_descriptors, private_directory
+    from agent.verify.view import private_directory
 
     disk = KernelDisk(chosen.state_dir)
     require_state_directory(disk, chosen.state_dir)
@@ -75,8 +74,9 @@ def digest(chosen: argparse.Namespace, config: Config) -> int:
     load()
     buckets.load()
     stores = asked_stores(chosen, with_global=False)
-    more_descriptors()
-    encoder, clock = Encoder(_origin(config.agent)), SystemClock()
+    # those of an agent of this pod that was started for them
+    origin = config.agent.origin(os.urandom(6).hex(), config.agent.pod or socket.gethostname())
+    encoder, clock = Encoder(origin), SystemClock()
     lines: list[str] = []
     with private_directory(chosen.work, chosen.state_dir) as work:
         for store in stores:
@@ -92,20 +92,6 @@ def digest(chosen: argparse.Namespace, config: Config) -> int:
     write(chosen.output, lines)
     print(f"{len(lines)} of {len(stores)} stores digested, in {chosen.output}")
     return answer(found=False, unread=len(lines) < len(stores))
-
-
-def _origin(agent: AgentSettings) -> Origin:
-    """Say whose digests they are: those of an agent of this pod that was started for them."""
-    pod = agent.pod or socket.gethostname()
-    return Origin(
-        agent.pod_uid or pod,
-        os.urandom(6).hex(),
-        pod,
-        agent.namespace,
-        agent.node,
-        __version__,
-        agent.cluster,
-    )
 
 
 def require_output(output: Path, state_dir: Path) -> None:

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from agent import __version__
 from agent.cli.arguments import full_path
 from agent.cli.first_start import is_before_first_start
 from agent.cli.output import Reading, Shown, print_findings
@@ -180,11 +179,7 @@ def replay_trace(
         raise UsageError(f"{trace}: no such file")
     started_us = first_time_us(trace)
     disk = MemoryDisk()
-    origin = Origin(
-        pod_uid=config.agent.pod_uid or pod, boot_id=hex_digest(f"{pod}/{trace.name}/{started_us}".encode())[:12],
-        pod=pod, namespace=config.agent.namespace, cluster=config.agent.cluster, node=config.agent.node,
-        agent_version=__version__,
-    )  # fmt: skip
+    origin = config.agent.origin(hex_digest(f"{pod}/{trace.name}/{started_us}".encode())[:12], pod)
     with events_directory(events, origin) as emit:
         pipeline = Pipeline(disk, config.applications, started_us, emit, disabled=config.disabled)
         emit(Record(Kind.LIFECYCLE, started_us, {"phase": "started", "reason": "replay"}))

@@ -69,7 +69,7 @@ def verify(chosen: argparse.Namespace) -> int:
     from agent.verify.report import exit_code, json_line, paragraph
     from agent.verify.stores import load
     from agent.verify.verify import Comparison, notes_of, verify_store
-    from agent.verify.view import more_descriptors, private_directory
+    from agent.verify.view import private_directory
 
     require_state_directory(KernelDisk(chosen.state_dir), chosen.state_dir)
     given, fail_on = _given(chosen), _words(chosen.fail_on)
@@ -79,7 +79,6 @@ def verify(chosen: argparse.Namespace) -> int:
         settings = properties(chosen.client_config)
     except ConfigError as error:
         raise UsageError(str(error)) from error
-    more_descriptors()
     clock, results = SystemClock(), []
     with (
         closing(Changelogs(chosen.bootstrap_servers, settings)) as cluster,

@@ -14,7 +14,9 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TypeVar
 
+from agent import __version__
 from agent.config.facts import add_flag, add_properties, add_release, remarks_on_releases, tables_of
+from agent.contract.events import Origin
 from agent.contract.reporting import ACCEPTS
 from agent.delivery import DigestSettings, KubernetesSettings, ShipSettings, problems_of, problems_of_digest
 from agent.errors import ConfigError
@@ -63,6 +65,11 @@ class AgentSettings:
     streams_version: str = ""
     """Release of Kafka Streams of all applications here, where nothing else gives it; what is no release is noted
     and not used, because it may come from a label of the pod."""
+
+    def origin(self, boot_id: str, pod: str = "") -> Origin:
+        """Say who speaks: the identity of this pod's agent, or of `pod`'s, from one start on."""
+        pod = pod or self.pod
+        return Origin(self.pod_uid or pod, boot_id, pod, self.namespace, self.node, __version__, self.cluster)
 
 
 class Reasons(dict[str, str]):

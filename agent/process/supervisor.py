@@ -92,15 +92,7 @@ class Supervisor:
         self._complain_s = self._proofs_s = 0.0
         self._linger_until_s: float | None = None
         self._sink_refusal = self._spool_refusal = ""
-        self._origin = origin = Origin(
-            pod_uid=settings.pod_uid or settings.pod,
-            boot_id=os.urandom(6).hex(),  # fresh with every start
-            pod=settings.pod,
-            namespace=settings.namespace,
-            cluster=settings.cluster,
-            node=settings.node,
-            agent_version=__version__,
-        )
+        self._origin = origin = settings.origin(os.urandom(6).hex())  # fresh with every start
         self._unspooled: Counter[str] = Counter()
         self._spool = self._make_spool(config, origin)
         self._shipper = self._make_shipper(config)

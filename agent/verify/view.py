@@ -7,6 +7,7 @@ the application deletes meanwhile stays readable through its descriptor.
 from __future__ import annotations
 
 import os
+import resource
 import secrets
 import shutil
 import tempfile
@@ -52,15 +53,6 @@ def _make(directory: Path) -> None:
         raise UsageError(why) from error
 
 
-def more_descriptors() -> None:
-    """Allow as many open files as may be: a view keeps every file of a store open."""
-    import resource
-
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft < hard:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-
-
 def remove_leftovers(parent: Path) -> None:
     """Remove private directories that a process could not remove, because it was killed."""
     for directory in parent.glob(f"{PREFIX}*"):
@@ -80,6 +72,9 @@ class View:
         `database`: directory of the store or segment; nothing is written there. `work`: where the private one is made.
         Raises `UsageError`: it cannot be read, or is no database.
         """
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        if soft < hard:  # every file of a store stays open
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
         self._descriptors: list[int] = []
         self.directory = Path(tempfile.mkdtemp(prefix="view-", dir=work))
         self.written_s = 0.0

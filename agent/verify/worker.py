@@ -24,8 +24,8 @@ from agent.errors import LayoutError, UsageError
 from agent.interrupt import guarded
 from agent.observe.kernel_disk import KernelDisk
 from agent.verify.digest import digest_store
-from agent.verify.places import Store, find_stores
-from agent.verify.view import more_descriptors, private_directory
+from agent.verify.places import find_stores
+from agent.verify.view import private_directory
 
 NICE = 19
 FIRST_TO_GO = "1000"
@@ -81,20 +81,16 @@ def make(asked: Asked, pause: Callable[[], None]) -> dict[str, object]:
     `OverflowError`: a bucket has too many entries to be packed.
     """
     root = Path(asked.state_dir)
-    store = _store(root, asked)
+    found = find_stores(root, application=asked.application, task=asked.task, name=asked.store)
+    if not found:
+        raise UsageError("it is gone")
+    store = found[0]
+    if len(store.segments) > MAX_ROWS:
+        raise UsageError(f"{len(store.segments)} segments are more than an event has room for")
     number = buckets_for(asked.buckets, len(store.segments))
     with private_directory(Path(asked.work) if asked.work else None, root) as work:
         now_us = SystemClock().now_us()
         return body_of(digest_store(store, {}, now_us, KernelDisk(root), work, number, pause))
-
-
-def _store(root: Path, asked: Asked) -> Store:
-    found = find_stores(root, application=asked.application, task=asked.task, name=asked.store)
-    if not found:
-        raise UsageError("it is gone")
-    if len(found[0].segments) > MAX_ROWS:
-        raise UsageError(f"{len(found[0].segments)} segments are more than an event has room for")
-    return found[0]
 
 
 def main(arguments: list[str]) -> int:
@@ -103,7 +99,6 @@ def main(arguments: list[str]) -> int:
     os.nice(NICE)
     with suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text(FIRST_TO_GO)
-    more_descriptors()
     pace = Pace(asked.cpu_share, time.process_time, time.sleep)
 
     def pause() -> None:
