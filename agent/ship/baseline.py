@@ -111,7 +111,7 @@ class BaselineTable:
         try:
             n = 2 * self._rows + self._next_generation()
             with self._at():
-                self._queue.make_room_for_baseline(n, len(packed))
+                self._queue.limit(n, len(packed))
                 database = self._queue.database
                 # SQLite's REPLACE takes the new pages before it gives the old back
                 with database.transaction():

@@ -14,7 +14,7 @@ import shutil
 import sqlite3
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -85,24 +85,17 @@ class Database:
 
     def run(self, statement: str, values: Row = ()) -> list[Row]:
         """Execute one statement and get all its rows."""
-        if self._connection is None:
-            raise StoreError("the database could not be opened")
-        try:
-            return self._connection.execute(statement, values).fetchall()
-        except sqlite3.Error as error:
-            raise _ours(error) from error
+        return list(self.each(statement, values))
 
     def each(self, statement: str, values: Row = ()) -> Iterator[Row]:
-        """Execute a query and get its rows one at a time; the database is open."""
+        """Execute one statement and get its rows one at a time."""
         if self._connection is None:
             raise StoreError("the database could not be opened")
-        cursor = self._connection.cursor()
         try:
-            yield from cursor.execute(statement, values)
+            with closing(self._connection.execute(statement, values)) as rows:
+                yield from rows
         except sqlite3.Error as error:
             raise _ours(error) from error
-        finally:
-            cursor.close()
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -180,11 +173,8 @@ def rows_of_copy(path: Path, statement: str) -> list[Row]:
             with suppress(FileNotFoundError):
                 shutil.copyfile(f"{path}{suffix}", f"{copy}{suffix}")
         try:
-            connection = sqlite3.connect(copy)
-            try:
+            with closing(sqlite3.connect(copy)) as connection:
                 return connection.execute(statement).fetchall()
-            finally:
-                connection.close()
         except sqlite3.Error as error:
             raise _ours(error) from error
 

@@ -6,7 +6,7 @@ the beginning of the table, and giving it up frees whole pages.
 
 from __future__ import annotations
 
-import os
+import shutil
 import zlib
 from collections.abc import Collection, Iterable
 from contextlib import suppress
@@ -26,7 +26,7 @@ from agent.ship.database import (
     rows_of_copy,
     set_aside,
 )
-from agent.ship.values import HIGHEST, Batch, Limits, rank_of
+from agent.ship.values import Batch, Limits, rank_of
 
 FORMAT = 4
 _PLACE_BITS = 48
@@ -43,6 +43,7 @@ _BASELINE_TABLES = (
     " (n INTEGER PRIMARY KEY, until_us INTEGER, generation INTEGER, row_count INTEGER)",
 )
 _BASELINE_PAGES = "SELECT coalesce(sum(length(packed) / ? + 2), 0) FROM baseline WHERE n != ?"
+_LAST_PLACE = "SELECT coalesce(max(n & ?), 0) FROM records"
 _SUMS = (
     "SELECT batch, pod_uid, boot_id, min(sequence), max(sequence), count(*), sum(length(line)), min(at_us),"
     " max(is_rejected) FROM records"
@@ -113,9 +114,8 @@ class Queue:
                 raise OtherFormatError(_other(version))
             for statement in _BASELINE_TABLES:
                 self.database.run(statement)
-            self._count_baseline()
             found = [Batch(*row) for row in self.database.run(f"{_SUMS} GROUP BY batch ORDER BY batch")]
-            self._place = max(self._last_place(rank) for rank in range(HIGHEST + 1))
+            ((self._place,),) = self.database.run(_LAST_PLACE, ((1 << _PLACE_BITS) - 1,))
             with suppress(NoRoomError):
                 self.database.checkpoint()
             self.limit()
@@ -154,21 +154,17 @@ class Queue:
             self.limit()
         return had
 
-    def limit(self) -> None:
-        """Let the database grow up to the cap, and never into the last of the volume: the log needs that."""
+    def limit(self, row: int = -1, row_bytes: int = 0) -> None:
+        """Let the database grow up to the cap, and never into the last of the volume: the log needs that.
+
+        The baseline does not count against the cap. `row`, `row_bytes`: number and size of one that is to be written.
+        """
         _, free_bytes = self._volume()
+        ((pages,),) = self.database.run(_BASELINE_PAGES, (PAGE_BYTES - 4, row))
+        more = row_bytes // (PAGE_BYTES - 4) + 2 if row_bytes else 0
+        self._baseline_bytes = (pages + more) * PAGE_BYTES
         most = self._limits.cap_bytes - self._limits.log_room_bytes - _size_of(self._aside)
         self.database.limit(min(most + self._baseline_bytes, self.database.file_bytes() + free_bytes // 2))
-
-    def make_room_for_baseline(self, n: int, size_bytes: int) -> None:
-        """Let the database grow by what a row of the baseline takes: that does not count against the cap."""
-        self._count_baseline(n, size_bytes)
-        self.limit()
-
-    def _count_baseline(self, n: int = -1, size_bytes: int = 0) -> None:
-        ((pages,),) = self.database.run(_BASELINE_PAGES, (PAGE_BYTES - 4, n))
-        more = size_bytes // (PAGE_BYTES - 4) + 2 if size_bytes else 0
-        self._baseline_bytes = (pages + more) * PAGE_BYTES
 
     def used_bytes(self) -> int:
         """Return how much of the cap is in use; where the disk does not say, what it said last."""
@@ -268,18 +264,10 @@ class Queue:
     def _volume(self) -> tuple[int, int]:
         """Return the size of the volume and what is free on it; huge where it does not say."""
         try:
-            volume = os.statvfs(self.database.path.parent)
+            volume = shutil.disk_usage(self.database.path.parent)
         except OSError as error:
             raise StoreError(str(error)) from error
-        if not volume.f_blocks:
-            return _HUGE, _HUGE
-        return volume.f_blocks * volume.f_frsize, volume.f_bavail * volume.f_frsize
-
-    def _last_place(self, rank: int) -> int:
-        lowest = rank << _PLACE_BITS
-        span = (lowest, lowest + (1 << _PLACE_BITS) - 1)
-        ((last,),) = self.database.run("SELECT max(n) FROM records WHERE n BETWEEN ? AND ?", span)
-        return int(last) - lowest if last else 0
+        return (volume.total, volume.free) if volume.total else (_HUGE, _HUGE)
 
 
 def spooled_lines(path: Path) -> list[bytes]:
