@@ -5,6 +5,10 @@ from __future__ import annotations
 import argparse
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from agent.config import Config
 
 _SETTINGS = """\
 These settings are not on disk. Guarantee, release, standbys and transactional
@@ -43,6 +47,21 @@ def same_settings(chosen: argparse.Namespace) -> list[str]:
     words = [x for setting in chosen.sets for x in ("--set", setting)]
     words += ["--properties", full_path(chosen.properties)] if chosen.properties else []
     return [*words, "--config", full_path(chosen.config)] if chosen.config else words
+
+
+def config_of(chosen: argparse.Namespace, flags: dict[str, object] | None = None) -> Config:
+    """Join the settings of one command line."""
+    from agent.config import load_config
+    from agent.detectors import ACCEPTABLE, BY_ID
+
+    return load_config(
+        file=chosen.config,
+        sets=chosen.sets,
+        flags={**(flags or {}), "detectors.disabled": chosen.disabled, "properties": chosen.properties},
+        environment=os.environ,
+        detectors=BY_ID,
+        acceptable=ACCEPTABLE,
+    )
 
 
 def add_output(parser: argparse.ArgumentParser) -> None:

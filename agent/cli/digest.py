@@ -7,10 +7,10 @@ import gzip
 import json
 import os
 import socket
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 
-from agent.cli.arguments import add_selection, add_settings, place
+from agent.cli.arguments import add_selection, add_settings, config_of, place
 from agent.cli.offline import require_state_directory
 from agent.cli.streams import complain
 from agent.cli.verify import asked_stores, by_store
@@ -25,9 +25,7 @@ from agent.errors import LayoutError, UsageError
 from agent.observe.kernel_disk import KernelDisk
 
 
-def add_digest(
-    parser: argparse.ArgumentParser, config_of: Callable[[argparse.Namespace, dict[str, object]], Config]
-) -> None:
+def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command to its parser, and what answers it."""
     parser.add_argument("state_dir", type=place, metavar="STATE_DIR", help="Kafka Streams' state.dir")
     parser.add_argument("--output", type=Path, required=True, metavar="FILE",

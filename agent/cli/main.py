@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import os
 import shlex
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING, TypeAlias
 
 from agent.cli import arguments as options
 from agent.cli import help_pages
+from agent.cli.arguments import config_of
 from agent.cli.streams import complain, guarded_output, log_stream
 from agent.contract.exit_codes import Exit
 from agent.contract.help_page import Parser, Print
@@ -28,7 +29,6 @@ from agent.interrupt import guarded
 
 if TYPE_CHECKING:  # each command imports what it needs: help and version need next to nothing
     from agent.cli.output import Shown
-    from agent.config import Config
 
 AddsTo: TypeAlias = Callable[[argparse.ArgumentParser], None]
 
@@ -117,55 +117,9 @@ def _adds(add_options: AddsTo, answer: Callable[[argparse.Namespace], int]) -> A
     return add
 
 
-def config_of(chosen: argparse.Namespace, flags: dict[str, object] | None = None) -> Config:
-    """Join the settings of one command line."""
-    from agent.config import load_config
-    from agent.detectors import ACCEPTABLE, BY_ID
-
-    return load_config(
-        file=chosen.config,
-        sets=chosen.sets,
-        flags={**(flags or {}), "detectors.disabled": chosen.disabled, "properties": chosen.properties},
-        environment=os.environ,
-        detectors=BY_ID,
-        acceptable=ACCEPTABLE,
-    )
-
-
-def _add_plan(parser: argparse.ArgumentParser) -> None:
-    from agent.cli.plan import add_plan
-
-    add_plan(parser, config_of)
-
-
-def _add_repaired(parser: argparse.ArgumentParser) -> None:
-    from agent.cli.repaired import add_repaired
-
-    add_repaired(parser, config_of)
-
-
-def _add_safe_to_restart(parser: argparse.ArgumentParser) -> None:
-    from agent.cli.safe_to_restart import add_safe_to_restart
-
-    add_safe_to_restart(parser, config_of)
-
-
-def _add_verify(parser: argparse.ArgumentParser) -> None:
-    from agent.cli.verify import add_verify
-
-    add_verify(parser)
-
-
-def _add_digest(parser: argparse.ArgumentParser) -> None:
-    from agent.cli.digest import add_digest
-
-    add_digest(parser, config_of)
-
-
-def _add_preflight(parser: argparse.ArgumentParser) -> None:
-    from agent.cli.preflight import add_preflight
-
-    add_preflight(parser, config_of)
+def _of(module: str) -> AddsTo:
+    """Load what adds the options of a command, and answers it, only where that is asked for."""
+    return lambda parser: import_module(f"agent.cli.{module}").add_options(parser)
 
 
 def _detectors(chosen: argparse.Namespace) -> int:
@@ -246,15 +200,15 @@ def _check_config(chosen: argparse.Namespace) -> int:
 _ADD: Mapping[str, AddsTo] = {
     "scan": _adds(options.add_scan, _scan),
     "explain": _adds(options.add_explain, _explain),
-    "plan": _add_plan,
-    "repaired": _add_repaired,
-    "safe-to-restart": _add_safe_to_restart,
+    "plan": _of("plan"),
+    "repaired": _of("repaired"),
+    "safe-to-restart": _of("safe_to_restart"),
     "detectors": _adds(options.add_detectors, _detectors),
     "run": _adds(options.add_run, _run),
-    "preflight": _add_preflight,
+    "preflight": _of("preflight"),
     "check-config": _adds(options.add_settings, _check_config),
-    "verify": _add_verify,
-    "digest": _add_digest,
+    "verify": _of("verify"),
+    "digest": _of("digest"),
     "diff": _adds(options.add_diff, _diff),
     "replay": _adds(options.add_replay, _replay),
 }

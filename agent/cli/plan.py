@@ -7,11 +7,11 @@ import re
 import shlex
 import sys
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from agent import __version__
-from agent.cli.arguments import add_settings, same_settings
+from agent.cli.arguments import add_settings, config_of, same_settings
 from agent.cli.incident_text import is_past
 from agent.cli.known import Known, known_of
 from agent.config import Config
@@ -35,7 +35,7 @@ _KEPT = {
 }
 
 
-def add_plan(parser: argparse.ArgumentParser, config_of: Callable[[argparse.Namespace], Config]) -> None:
+def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command to its parser, and what answers it."""
     parser.add_argument("id", metavar="INCIDENT", help="an incident or one of its findings")
     parser.add_argument("source", nargs="?", metavar="SOURCE",

@@ -6,10 +6,10 @@ import argparse
 import dataclasses
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from agent.cli import offline
-from agent.cli.arguments import add_settings
+from agent.cli.arguments import add_settings, config_of
 from agent.cli.output import width_of
 from agent.clock import SystemClock
 from agent.config import Config
@@ -17,9 +17,7 @@ from agent.errors import ConfigError, UsageError
 from agent.preflight.telling import Result, count, paragraph
 
 
-def add_preflight(
-    parser: argparse.ArgumentParser, config_of: Callable[[argparse.Namespace, dict[str, object]], Config]
-) -> None:
+def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command to its parser, and what answers it."""
     parser.add_argument("directory", nargs="?", metavar="STATE_DIR",
                         help="Kafka Streams' state.dir, as the agent sees it")  # fmt: skip

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from textwrap import fill
 
-from agent.cli.arguments import add_settings
+from agent.cli.arguments import add_settings, config_of
 from agent.cli.known import Story
 from agent.cli.offline import read_once, require_state_dir_name
 from agent.cli.output import width_of
@@ -34,9 +34,7 @@ _NO_OFFSET = (
 )
 
 
-def add_repaired(
-    parser: argparse.ArgumentParser, config_of: Callable[[argparse.Namespace, dict[str, object]], Config]
-) -> None:
+def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command to its parser, and what answers it."""
     parser.add_argument("id", metavar="INCIDENT", help="an incident or one of its findings")
     parser.add_argument("source", nargs="?", metavar="SOURCE",
@@ -227,10 +225,10 @@ def _restored(task: Task) -> Iterator[tuple[str, bool]]:
 
 
 def _verify(chosen: argparse.Namespace, state_dir: Path, application: str, task: str, said: _Answer) -> None:
-    from agent.cli.verify import DEFAULT_FAIL_ON, add_verify, verify
+    from agent.cli.verify import DEFAULT_FAIL_ON, add_options, verify
 
     parser = argparse.ArgumentParser()
-    add_verify(parser)
+    add_options(parser)
     asked = parser.parse_args([
         f"--bootstrap-servers={chosen.bootstrap_servers}", f"--client-config={chosen.client_config}",
         f"--application={application}", f"--task={task}", f"--fail-on={DEFAULT_FAIL_ON},behind", "--", str(state_dir),

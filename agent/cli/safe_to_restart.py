@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 import shlex
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from agent.cli.arguments import add_settings, full_path, same_settings
+from agent.cli.arguments import add_settings, config_of, full_path, same_settings
 from agent.cli.incident_text import incident_text
 from agent.cli.offline import read_once, require_state_dir_name
 from agent.cli.output import Reading, width_of
@@ -26,9 +26,7 @@ OTHERS = (
 )
 
 
-def add_safe_to_restart(
-    parser: argparse.ArgumentParser, config_of: Callable[[argparse.Namespace, dict[str, object]], Config]
-) -> None:
+def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command to its parser, and what answers it."""
     parser.add_argument("state_dir", nargs="?", metavar="STATE_DIR",
                         help="Kafka Streams' state.dir (default: as for `run`)")  # fmt: skip

@@ -29,7 +29,7 @@ _NAMED = 5  # stores that a complaint names at most
 T = TypeVar("T")
 
 
-def add_verify(parser: argparse.ArgumentParser) -> None:
+def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command to its parser, and what answers it."""
     parser.add_argument("state_dir", type=place, metavar="STATE_DIR", help="Kafka Streams' state.dir")
     parser.add_argument("--bootstrap-servers", required=True, metavar="HOST:PORT,...",

@@ -11,8 +11,9 @@ from contextlib import redirect_stderr, redirect_stdout
 from functools import cache
 from typing import Any
 
-from agent.cli.main import config_of, make_parser
+from agent.cli.arguments import config_of
 from agent.cli.main import main as agent
+from agent.cli.main import make_parser
 from agent.cli.verify import _given, _words
 from agent.config import load_config
 from agent.detectors import ACCEPTABLE, BY_ID
