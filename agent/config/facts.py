@@ -11,7 +11,7 @@ from pathlib import Path
 
 from agent.contract.names import nearest
 from agent.inventory.properties import facts_of
-from agent.inventory.settings import KEYS, KEYS_BY_NAME, Setting, SettingsBook, key_called
+from agent.inventory.settings import KEYS, KEYS_BY_ANY_NAME, KEYS_BY_NAME, Setting, SettingsBook
 from agent.layout.java_properties import is_nested
 from agent.layout.releases import remark_on
 
@@ -128,7 +128,7 @@ def remarks_on_releases(book: SettingsBook) -> list[str]:
 def _add_setting(
     group: dict[str, Setting], name: str, value: object, origin: str, where: str, problems: list[str]
 ) -> None:
-    key = key_called(name)
+    key = KEYS_BY_ANY_NAME.get(name)
     if key is None:
         known = [x.name for x in KEYS]
         near = nearest(name, known)

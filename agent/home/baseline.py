@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
@@ -82,20 +82,12 @@ def compose(
     for application in list(inventory.applications.values()):
         tasks = sorted(application.tasks.values(), key=lambda task: -task.changed_us)[:room]
         room -= len(tasks)
-        yield {"application": _without_tasks(application)}
+        yield {"application": to_plain(replace(application, tasks={}))}
         count += 1
         for task in tasks:
             yield {"of": application.id, "task": to_plain(task)}
             count += 1
     yield {"lines": count}
-
-
-def _without_tasks(application: Application) -> Line:
-    bare = Application(application.id)
-    for each in fields(Application):
-        if each.name != "tasks":
-            setattr(bare, each.name, getattr(application, each.name))
-    return to_plain(bare)
 
 
 def understand(lines: Iterator[Line], state_dir: str, until_us: int) -> Remembered:

@@ -49,19 +49,14 @@ def is_copied(database: Database) -> bool:
     return any(at_us < database.born_us - BESIDE_US for at_us in database.reopened_us)
 
 
-def copied_until_us(task: Task) -> int:
-    """Return up to when file times below a task directory may be those of a copy; 0 = nothing points to one.
+def times_are_copied(task: Task, at_us: int) -> bool:
+    """Return whether a file time of a task (of its checkpoint, of an SST) may be that of a copy, not of its writing.
 
     The copy was over when one of the copied stores was opened after it; what was written from then on has its own time.
     """
     copied = [x for x in task.databases if is_copied(x)]
     opened = [at_us for x in copied for at_us in x.reopened_us if at_us > x.born_us]
-    return min(opened, default=NOT_OVER_US) if copied else 0
-
-
-def times_are_copied(task: Task, at_us: int) -> bool:
-    """Return whether a file time of a task (of its checkpoint, of an SST) may be that of a copy, not of its writing."""
-    return at_us <= copied_until_us(task)
+    return at_us <= (min(opened, default=NOT_OVER_US) if copied else 0)
 
 
 def is_birth_known(task: Task, database: Database) -> bool | None:

@@ -24,12 +24,6 @@ _TIMELINE = tuple[Flushed, ...]
 _PLAIN = frozenset({int, str, bool, float})
 
 
-def to_plain(value: object) -> dict[str, Any]:
-    """Turn a record (a dataclass) into what `json.dumps` takes."""
-    plain: dict[str, Any] = _plain(value)
-    return plain
-
-
 def from_plain(kind: type[T], plain: object) -> T:
     """Turn it back; BaselineError for what `to_plain` does not make of this kind of record."""
     hashable: Any = kind
@@ -37,21 +31,22 @@ def from_plain(kind: type[T], plain: object) -> T:
     return value
 
 
-def _plain(value: Any) -> Any:
+def to_plain(value: Any) -> Any:
+    """Turn a record (a dataclass), or a value of one, into what `json.dumps` takes."""
     kind: Any = type(value)
     if kind in _PLAIN or value is None or isinstance(value, Enum):
         return value
     if kind is dict:
-        return {key: _plain(each) for key, each in value.items()}
+        return {key: to_plain(each) for key, each in value.items()}
     if kind in (frozenset, set):
-        return sorted(map(_plain, value))
+        return sorted(map(to_plain, value))
     if isinstance(value, tuple | list | Timeline):
-        return [_plain(each) for each in value]
+        return [to_plain(each) for each in value]
     plain = {}
     for name, default in _defaults(kind):
         own = getattr(value, name)
         if own != default or default is MISSING:
-            plain[name] = own if type(own) in _PLAIN else _plain(own)
+            plain[name] = own if type(own) in _PLAIN else to_plain(own)
     return plain
 
 

@@ -95,15 +95,10 @@ KEYS: tuple[Key, ...] = tuple(
     Key(row.name, row.kafka_name, _CHECKS[row.name], row.meaning) for row in REPORTED_SETTINGS
 )
 KEYS_BY_NAME: Mapping[str, Key] = {key.name: key for key in KEYS}
-_BY_KAFKA_NAME: Mapping[str, Key] = {
+# by those that Kafka has for it (`processing.guarantee`), too
+KEYS_BY_ANY_NAME: Mapping[str, Key] = {
     name: key for key in KEYS if "." in key.kafka_name for name in (key.kafka_name, *key.kafka_names)
-}
-
-
-def key_called(name: str) -> Key | None:
-    """Find a setting by its name here or by those that Kafka has for it (`processing.guarantee`); None = unknown."""
-    return KEYS_BY_NAME.get(name) or _BY_KAFKA_NAME.get(name)
-
+} | {**KEYS_BY_NAME}
 
 DEFAULTS: Mapping[str, int] = {
     "num_standby_replicas": 0,
