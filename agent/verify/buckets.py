@@ -13,7 +13,6 @@ from agent.contract.buckets import BUCKETS, MAX_BUCKETS, SECOND, SEED, Bucket
 from agent.errors import UsageError
 
 INSTALL = "pip install 'statewarden[verify]'"
-_SIGN = 1 << 63
 
 
 class Buckets:
@@ -49,12 +48,9 @@ class Buckets:
 
     def rows(self) -> tuple[Bucket, ...]:
         """List the buckets that are not empty, in order."""
-        columns = zip(self._entries, self._keys, self._first, self._second, strict=True)
-        return tuple(
-            Bucket(number, entries, _signed(keys), _signed(first), _signed(second))
-            for number, (entries, keys, first, second) in enumerate(columns)
-            if entries
-        )
+        signed = (memoryview(x).cast("B").cast("q") for x in (self._keys, self._first, self._second))
+        rows = enumerate(zip(self._entries, *signed, strict=True))
+        return tuple(Bucket(number, *row) for number, row in rows if row[0])
 
 
 def load() -> Callable[[bytes, int], int]:
@@ -65,7 +61,3 @@ def load() -> Callable[[bytes, int], int]:
         raise UsageError(f"digest needs xxhash: {INSTALL} ({error})") from error
     found: Callable[[bytes, int], int] = xxh64_intdigest
     return found
-
-
-def _signed(number: int) -> int:
-    return number - 2 * _SIGN if number >= _SIGN else number
