@@ -35,12 +35,7 @@ from agent.judging.wording import assumptions, checkpoint_of, last_mark
 from agent.judging.writers import as_of, writer_before
 from agent.quantities.changelog import base_offset, is_real
 from agent.quantities.flushed import flushed_beyond
-from agent.quantities.verdicts import (
-    holds_uncommitted,
-    is_mostly_skipped,
-    replay_fell_short,
-    transaction_markers,
-)
+from agent.quantities.verdicts import holds_uncommitted, is_mostly_skipped, replay_fell_short, skipped_offsets
 
 META = DetectorMeta(
     id="skipped-eos-wipe",
@@ -268,8 +263,7 @@ def _as_many_were_aborted(x: Reopening) -> Proof | None:
     if mark is None or mark.offset < 0 or not (moved is not None or KAFKA_10362.key in x.upstream):
         return None
     applied = mark.puts - x.before.puts_at_release
-    markers = transaction_markers(case.settings, mark.at_us - x.before.opened_us)
-    skipped = mark.offset - base - applied - markers
+    skipped = skipped_offsets(case.settings, mark.offset - base, applied, mark.at_us - x.before.opened_us)
     if is_mostly_skipped(store, case.profile, x.flushed, skipped, base, mark.offset) is Truth.NO:
         return None
     why = f"of {mark.offset - base} offsets {skipped} were aborted, {x.flushed} puts had been flushed"

@@ -30,6 +30,7 @@ from agent.judging.upstream import OFFSET_MEANING
 from agent.judging.wording import checkpoint_of
 from agent.layout.profile import Profile, Truth
 from agent.layout.releases import releases_with_rocksdb
+from agent.quantities.changelog import is_one_short
 from agent.quantities.kinds import puts_per_record
 
 CLOCK_US = 1_000_000
@@ -139,9 +140,8 @@ RULE = Rule[Upgrade](
         "the copy had flushed more than its checkpoint covers, and has the record": lambda x: (
             x.flushed is not None and x.flushed != x.after.puts_at_open
         ),
-        # the trusted offset is the next one to read (up to 2.5), that of the mark the last one that was (2.6)
         "a record was put for each offset": lambda x: (
-            x.mark is not None and x.mark.offset - x.offset != x.put
+            x.mark is not None and not is_one_short(x.offset, x.mark.offset, x.put)
         ),
     },
     unknowns={

@@ -41,3 +41,8 @@ def records_at_least(start: int | None, end: int) -> int:
     offset is a marker.
     """
     return max(end - base_offset(start), 0) // 2
+
+
+def is_one_short(start: int, end: int, puts: int) -> bool:
+    """Return whether one record was not put: `start` is the next one to read (up to 2.5), `end` the last one (2.6)."""
+    return end - start == puts

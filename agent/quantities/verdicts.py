@@ -55,6 +55,18 @@ def replay_fell_short(live_entries: int | None, restored_puts: int) -> Truth:
     return Truth.YES if live_entries > restored_puts else Truth.NO
 
 
+def skipped_offsets(settings: ApplicationSettings, advance: int, applied_puts: int, duration_us: int) -> int:
+    """Return how many offsets were neither applied nor a commit marker: aborted ones, or what compaction took.
+
+    Args:
+        settings: Guarantee and commit interval.
+        advance: How far the offset moved.
+        applied_puts: Puts meanwhile.
+        duration_us: The time in which the offsets were written.
+    """
+    return advance - applied_puts - transaction_markers(settings, duration_us)
+
+
 def is_mostly_skipped(
     store: Store, profile: Profile, flushed_puts: int, skipped: int, start: int, end: int
 ) -> Truth:

@@ -19,6 +19,7 @@ from agent.quantities.flushed import (
 from agent.quantities.kinds import puts_per_record
 from agent.quantities.verdicts import (
     holds_uncommitted,
+    skipped_offsets,
     transaction_markers,
 )
 from tests.support.scenario_case import (
@@ -159,6 +160,7 @@ def test_markers(guarantee, interval, duration_us, markers):
     values = {"processing_guarantee": guarantee, "commit_interval_ms": interval}
     settings = ApplicationSettings({k: Setting(str(v), "flag") for k, v in values.items() if v is not None})
     assert transaction_markers(settings, duration_us) == markers
+    assert skipped_offsets(settings, 1000, 400, duration_us) == 600 - markers
 
 
 SEGMENTS = store([database(segment=f"s.{n}", families=PLAIN) for n in range(2)], segmented=True)
