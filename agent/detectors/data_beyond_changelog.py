@@ -20,7 +20,7 @@ Source:
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
+from functools import cached_property, partial
 
 from agent.contract.units import UNCOMMITTED_RESULTS, Twin
 from agent.inventory.model import CheckpointClaim, Session, Store
@@ -230,7 +230,9 @@ ANOTHER_MADE_IT = "another session made the store"
 NOTHING_FLUSHED = "nothing was flushed beyond the checkpoint"
 READS_AGAIN = "a standby of up to 2.4 may have read the same records again"
 
-REPLAYED = Rule[Reopened](
+_rule = partial(Rule[Reopened], summary=_summary, evidence=_evidence)
+
+REPLAYED = _rule(
     "a whole replay gave back less than the store held",
     innocents={
         NOTHING_FLUSHED: lambda x: x.flushed <= 0,
@@ -246,11 +248,9 @@ REPLAYED = Rule[Reopened](
         ),
     },
     proofs=(_replayed,),
-    summary=_summary,
-    evidence=_evidence,
 )
 
-CHECKPOINTED = Rule[Reopened](
+CHECKPOINTED = _rule(
     "a restoration ended too low for what had been flushed",
     innocents={
         NOTHING_FLUSHED: lambda x: x.flushed <= 0,
@@ -263,11 +263,9 @@ CHECKPOINTED = Rule[Reopened](
         "where the restoration ended": lambda x: x.end is None,
     },
     proofs=(_checkpointed,),
-    summary=_summary,
-    evidence=_evidence,
 )
 
-NEVER_SENT = Rule[Reopened](
+NEVER_SENT = _rule(
     "a new store was filled, and its checkpoint knows no offset",
     innocents={
         ANOTHER_MADE_IT: lambda x: not x.before.created or x.before.attached or x.before.wiped,
@@ -287,11 +285,9 @@ NEVER_SENT = Rule[Reopened](
         ),
     },
     proofs=(_never_sent,),
-    summary=_summary,
-    evidence=_evidence,
 )
 
-STORED = Rule[Reopened](
+STORED = _rule(
     "the next stored offset is too low for what had been flushed",
     innocents={
         "nothing was flushed behind the stored offset": lambda x: x.dirty <= 0,
@@ -308,11 +304,9 @@ STORED = Rule[Reopened](
         ),
     },
     proofs=(_stored,),
-    summary=_summary,
-    evidence=_evidence,
 )
 
-CLOSED = Rule[Reopened](
+CLOSED = _rule(
     "a new store was closed with more than its changelog gave it",
     innocents={
         ANOTHER_MADE_IT: lambda x: not x.before.created or x.before.attached,
@@ -320,8 +314,6 @@ CLOSED = Rule[Reopened](
     },
     unknowns={"a transactional store may be ahead of its offset": _is_ahead},
     proofs=(_holds_more_entries,),
-    summary=_summary,
-    evidence=_evidence,
 )
 
 OVERFILLED = Rule[Filled](
