@@ -15,7 +15,6 @@ from agent.cli.offline import require_state_directory
 from agent.cli.streams import complain
 from agent.cli.verify import asked_stores, by_store
 from agent.clock import SystemClock
-from agent.config import Config
 from agent.contract.buckets import BUCKETS, MAX_BUCKETS, body_of
 from agent.contract.codec import Encoder, printable
 from agent.contract.events import Kind as EventKind
@@ -43,15 +42,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--work", type=Path, metavar="DIR",
                         help="place for the private directory (default: temporary)")  # fmt: skip
     add_settings(parser)
-    names = ("pod", "namespace", "cluster")
-
-    def run(chosen: argparse.Namespace) -> int:
-        return digest(chosen, config_of(chosen, {name: getattr(chosen, name) for name in names}))
-
-    parser.set_defaults(command=run)
+    parser.set_defaults(command=digest)
 
 
-def digest(chosen: argparse.Namespace, config: Config) -> int:
+def digest(chosen: argparse.Namespace) -> int:
     """Digest every store that is asked for.
 
     Raises `UsageError`: a library is missing, there is nothing to read, or the output cannot be written.
@@ -63,6 +57,7 @@ def digest(chosen: argparse.Namespace, config: Config) -> int:
     from agent.verify.stores import load
     from agent.verify.view import private_directory
 
+    own = config_of(chosen, {x: getattr(chosen, x) for x in ("pod", "namespace", "cluster")}).agent
     disk = KernelDisk(chosen.state_dir)
     require_state_directory(disk, chosen.state_dir)
     require_output(chosen.output, chosen.state_dir)
@@ -73,7 +68,7 @@ def digest(chosen: argparse.Namespace, config: Config) -> int:
     buckets.load()
     stores = asked_stores(chosen, with_global=False)
     # those of an agent of this pod that was started for them
-    origin = config.agent.origin(os.urandom(6).hex(), config.agent.pod or socket.gethostname())
+    origin = own.origin(os.urandom(6).hex(), own.pod or socket.gethostname())
     encoder, clock = Encoder(origin), SystemClock()
     lines: list[str] = []
     with private_directory(chosen.work, chosen.state_dir) as work:

@@ -13,7 +13,6 @@ from agent.cli.arguments import add_settings, config_of
 from agent.cli.known import Story
 from agent.cli.offline import read_once, require_state_dir_name
 from agent.cli.output import width_of
-from agent.config import Config
 from agent.contract.codec import moment, parse_us, printable
 from agent.contract.events import Severity, Status
 from agent.contract.exit_codes import Exit, answer
@@ -52,9 +51,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--record", action="store_true",
                         help="leave the proof for the agent to report (settings name its home or spool)")  # fmt: skip
     add_settings(parser)
-    parser.set_defaults(
-        command=lambda chosen: repaired(chosen, config_of(chosen, {"state_dir": chosen.state_dir}))
-    )
+    parser.set_defaults(command=repaired)
 
 
 @dataclass
@@ -80,8 +77,9 @@ class _Answer:
         )
 
 
-def repaired(chosen: argparse.Namespace, config: Config) -> int:
+def repaired(chosen: argparse.Namespace) -> int:
     """Answer, and say what each part of it rests on. Raises: see `scan` and `explain`."""
+    config = config_of(chosen, {"state_dir": chosen.state_dir})
     require_state_dir_name(config.agent.state_dir, "repaired --state-dir")
     after_us = _time(chosen.made_after)
     said, state_dir = _Answer(), Path(config.agent.state_dir)

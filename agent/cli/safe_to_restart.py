@@ -5,14 +5,13 @@ from __future__ import annotations
 import argparse
 import shlex
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 from agent.cli.arguments import add_settings, config_of, full_path, same_settings
 from agent.cli.incident_text import incident_text
 from agent.cli.offline import read_once, require_state_dir_name
 from agent.cli.output import Reading, width_of
-from agent.config import Config
 from agent.contract.codec import printable
 from agent.contract.events import Confidence, Level, Severity, Status
 from agent.contract.exit_codes import answer
@@ -33,17 +32,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--one-instance", action="store_true",
                         help="the application has this instance only: it has no other pods")  # fmt: skip
     add_settings(parser)
-    parser.set_defaults(
-        command=lambda chosen: safe_to_restart(
-            config_of(chosen, {"state_dir": chosen.state_dir}),
-            same_settings(chosen),
-            one_instance=chosen.one_instance,
-        )
-    )
+    parser.set_defaults(command=safe_to_restart)
 
 
-def safe_to_restart(config: Config, settings: Sequence[str], *, one_instance: bool) -> int:
-    """Read the state directory once and answer; `settings`: as words of a command line. Raises: see `scan`."""
+def safe_to_restart(chosen: argparse.Namespace) -> int:
+    """Read the state directory once and answer. Raises: see `scan`."""
+    config = config_of(chosen, {"state_dir": chosen.state_dir})
     require_state_dir_name(config.agent.state_dir, "safe-to-restart")
     pipeline, findings, _ = read_once(Path(config.agent.state_dir), config)
     incidents = [x for x in gather(findings, config.applications.accepts) if _matters(x)]
@@ -61,7 +55,7 @@ def safe_to_restart(config: Config, settings: Sequence[str], *, one_instance: bo
     if not incidents:  # with `undecided` disabled nothing else says so
         asked = [x for x in read.decisions if x.severity is not Severity.INFO]
         doubts += [f"undecided: {', '.join(x.question)} not given" for x in asked]
-    doubts += [] if one_instance else [OTHERS]
+    doubts += [] if chosen.one_instance else [OTHERS]
     if sure := [x for x in damaged if x.confidence is Confidence.CONFIRMED]:
         said = f"damaged: {_tasks(sure)}. Follow the step below; a plain restart keeps the damage, or adds to it."
     elif damaged:
@@ -76,7 +70,7 @@ def safe_to_restart(config: Config, settings: Sequence[str], *, one_instance: bo
     off = ", ".join(sorted(config.disabled))
     unasked = f"\ndisabled detectors, not checked: {off}" if off else ""
     sys.stdout.write(f"{printable(said)}{unasked}\n" + "\n" * bool(incidents))
-    again = shlex.join(["--state-dir", full_path(config.agent.state_dir), *settings])
+    again = shlex.join(["--state-dir", full_path(config.agent.state_dir), *same_settings(chosen)])
     for one in incidents:
         sys.stdout.write(
             incident_text(
