@@ -224,7 +224,7 @@ class Story:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class FoundIncident:
     """An incident, and where it is."""
 
     incident: Incident[Any]
@@ -236,7 +236,7 @@ class Known:
     """Open on the same pod, about state that the next start takes as it is."""
 
 
-def known_of(asked: str, source: str | None, state_dir: Path | None, config: Config) -> Known:
+def known_of(asked: str, source: str | None, state_dir: Path | None, config: Config) -> FoundIncident:
     """Find an incident in what was recorded, or without a source by reading the state directory.
 
     Raises `UsageError`: there is no such incident, or neither was given. Raises `UnreadError`: not all was read.
@@ -250,7 +250,7 @@ def known_of(asked: str, source: str | None, state_dir: Path | None, config: Con
                 f"{asked}: no script: what was not read may say that it is over, or what comes first"
             )
         others = _others(incident, story.about(incident.application_id))
-        return Known(incident, *_place_of(incident), state_dir, others)
+        return FoundIncident(incident, *_place_of(incident), state_dir, others)
     if state_dir is None:
         raise UsageError(f"{asked}: give SOURCE, where it is recorded, or --state-dir to read the state")
     _, findings, now_us = read_once(state_dir, config)
@@ -258,7 +258,9 @@ def known_of(asked: str, source: str | None, state_dir: Path | None, config: Con
     for incident in found:
         if asked == incident.id or any(asked == x.id for x in incident.members):
             pod = config.agent.pod or "this host"
-            return Known(incident, config.agent.namespace, pod, now_us, state_dir, _others(incident, found))
+            return FoundIncident(
+                incident, config.agent.namespace, pod, now_us, state_dir, _others(incident, found)
+            )
     raise UsageError(
         f"{asked}: a scan of {state_dir} finds no such incident; give the same --set options as for `scan`"
     )

@@ -13,7 +13,7 @@ from pathlib import Path
 from agent import __version__
 from agent.cli.arguments import add_settings, config_of, same_settings
 from agent.cli.incident_text import is_past
-from agent.cli.known import Known, known_of
+from agent.cli.known import FoundIncident, known_of
 from agent.config import Config
 from agent.contract.codec import printable, rfc3339
 from agent.contract.events import Level, Severity, Status
@@ -77,7 +77,7 @@ def refusal(incident: Incident[Finding]) -> str:
     return "" if is_directory else "the application's name is not a valid directory name"
 
 
-def _asked(known: Known, chosen: argparse.Namespace, config: Config) -> list[str]:
+def _asked(known: FoundIncident, chosen: argparse.Namespace, config: Config) -> list[str]:
     """Give what `repaired` is asked with: the same tasks, where an agent runs that agent, else the same settings."""
     incident = known.incident
     words = [x for task in incident.step_tasks for x in ("--task", f"{incident.application_id}/{task}")]
@@ -91,14 +91,14 @@ def _asked(known: Known, chosen: argparse.Namespace, config: Config) -> list[str
     return [*words, *same_settings(chosen)]
 
 
-def script(known: Known, asked: list[str]) -> str:
+def script(known: FoundIncident, asked: list[str]) -> str:
     """Write it: what is known and what is not on top, then what is done with it, the same for every incident."""
     place = "kubernetes" if known.namespace else "host"
     parts = ["\n".join(_head(known, asked)), (_HERE / f"plan_{place}.sh").read_text("utf-8")]
     return "".join([*parts, (_HERE / "plan.sh").read_text("utf-8")])
 
 
-def _head(known: Known, asked: list[str]) -> Iterator[str]:
+def _head(known: FoundIncident, asked: list[str]) -> Iterator[str]:
     incident = known.incident
     tasks = " ".join(map(shlex.quote, incident.step_tasks))
     stores = " ".join(map(shlex.quote, sorted(_stores(incident))))
@@ -150,7 +150,7 @@ _COPIES = (
 )  # fmt: skip
 
 
-def _also(known: Known) -> Iterator[str]:
+def _also(known: FoundIncident) -> Iterator[str]:
     """Ask what becomes of the other incidents of the instance: the one start takes their state as it is, too."""
     own = set(known.incident.step_tasks)
     for one in known.others:
@@ -184,7 +184,7 @@ def _pod_of(incident: Incident[Finding]) -> str:
     return str(link.pod)
 
 
-def _kubernetes(known: Known) -> list[tuple[str, str, str]]:
+def _kubernetes(known: FoundIncident) -> list[tuple[str, str, str]]:
     of_set = _ORDINAL.fullmatch(known.pod)
     claim = "{.spec.volumes[*].persistentVolumeClaim.claimName}"
     return [
@@ -204,7 +204,7 @@ def _kubernetes(known: Known) -> list[tuple[str, str, str]]:
     ]  # fmt: skip
 
 
-def _host(known: Known) -> list[tuple[str, str, str]]:
+def _host(known: FoundIncident) -> list[tuple[str, str, str]]:
     at = str(known.state_dir.resolve()) if known.state_dir else ""
     return [
         ("STATE_DIR", at, "state.dir, above the directory of the application."),
@@ -226,7 +226,7 @@ def _stores(incident: Incident[Finding]) -> set[str]:
     }  # fmt: skip
 
 
-def _seen_at(known: Known) -> str:
+def _seen_at(known: FoundIncident) -> str:
     """Say when it was read, where that is the state of a stopped process; empty: a process may be at work."""
     incident = known.incident
     at_rest = incident.remedy is Remedy.RESTORE and incident.lead.level is Level.EXPOSURE
