@@ -11,7 +11,7 @@ from operator import attrgetter
 from pathlib import Path
 
 from agent.cli.incident_text import incident_text
-from agent.cli.known import Story, listing
+from agent.cli.known import RecordedStory, listing
 from agent.cli.output import paints, width_of
 from agent.cli.page_text import (
     exceptions_of,
@@ -102,7 +102,7 @@ def _explain_recorded(chosen: Namespace, config: Config) -> int:
 
     What could not be read may say that it is over, or what comes first.
     """
-    story = Story(chosen.events, config)
+    story = RecordedStory(chosen.events, config)
     incident = story.incident(chosen.id)
     about = [] if incident else story.about(chosen.id)
     story.complain_of_unread(chosen.id, nothing=not incident and not about)

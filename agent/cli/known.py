@@ -35,7 +35,7 @@ _BOOT = re.compile(rb'("pod_uid":\s*"[^"]*",\s*"boot_id":\s*"[^"]*"),\s*"sequenc
 """As `Encoder` writes it: heartbeats are most of what there is. Of another spelling each is read."""
 
 
-class Story:
+class RecordedStory:
     """What one source tells: its incidents, and what of it could not be read."""
 
     def __init__(self, source: str, config: Config) -> None:
@@ -242,7 +242,7 @@ def known_of(asked: str, source: str | None, state_dir: Path | None, config: Con
     Raises `UsageError`: there is no such incident, or neither was given. Raises `UnreadError`: not all was read.
     """
     if source is not None:
-        story = Story(source, config)
+        story = RecordedStory(source, config)
         incident = story.incident(asked)
         if incident is None or story.unread:
             story.complain_of_unread(asked, nothing=incident is None)

@@ -10,7 +10,7 @@ from pathlib import Path
 from textwrap import fill
 
 from agent.cli.arguments import add_settings, config_of
-from agent.cli.known import Story
+from agent.cli.known import RecordedStory
 from agent.cli.offline import read_once, require_state_dir_name
 from agent.cli.output import width_of
 from agent.contract.codec import moment, parse_us, printable
@@ -85,7 +85,7 @@ def repaired(chosen: argparse.Namespace) -> int:
     said, state_dir = _Answer(), Path(config.agent.state_dir)
     incident = None
     if chosen.source:
-        story = Story(chosen.source, config)
+        story = RecordedStory(chosen.source, config)
         incident = story.incident(chosen.id)
         said.unknown += story.unread
     tasks = {_address(text) for text in chosen.task}

@@ -115,14 +115,14 @@ def _with_others(summary: str, kind: str, others: Collection[str]) -> str:
     return f"{summary}{stop} The same {among} {named(sorted(others))}."
 
 
-class Step(NamedTuple):
+class NextStep(NamedTuple):
     """What an incident asks for."""
 
     text: str
     tasks: tuple[str, ...]  # tasks that it is about, on one pod: all of them are done before the one start
 
 
-def step(says: Member[F], rows: Sequence[Member[F]]) -> Step:
+def step(says: Member[F], rows: Sequence[Member[F]]) -> NextStep:
     """Write the instruction, and for which other tasks and pods it is to be followed.
 
     Those of which the same is open or over, as severe, and asks for the same.
@@ -136,7 +136,7 @@ def step(says: Member[F], rows: Sequence[Member[F]]) -> Step:
     same = [(x.finding.task_id, x.link.pod) for x in rows if x.finding.task_id and asks(x.finding) == said]
     here = sorted({task for task, where in same if where == pod})
     elsewhere = sorted({f"{task} on {where}" for task, where in same if where not in ("", pod)})
-    return Step(_repeat_for(says.finding, here, elsewhere), tuple(here))
+    return NextStep(_repeat_for(says.finding, here, elsewhere), tuple(here))
 
 
 _ORDER = "copy all directories, remove all, and only then start. For each task:"

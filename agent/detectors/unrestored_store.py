@@ -36,8 +36,8 @@ from agent.judging.unrestored import (
     LEFT_HALF,
     READ_US,
     SKIPPED,
-    Opening,
     Remembered,
+    SessionStory,
     Wiped,
     lacks,
     says_offset,
@@ -66,7 +66,7 @@ META = DetectorMeta(
 )
 
 
-class Recreated(Opening):
+class Recreated(SessionStory):
     """A session on a new store that its owner made after a wipe."""
 
     before: PastDatabase  # the incarnation that was wiped
@@ -120,7 +120,7 @@ class Refilled(Recreated):
         return self.session.released_us is None
 
 
-def _stories(case: TaskCase) -> Iterator[Opening]:
+def _stories(case: TaskCase) -> Iterator[SessionStory]:
     for store in () if case.task.is_global else case.task.stores.values():
         for session in case.once(present_sessions, store):
             if case.affected(KAFKA_7672) is not Affected.NO:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from agent.inventory.settings import KEYS, Key
+from agent.inventory.settings import KEYS, SettingKey
 from agent.layout.java_properties import rows
 
 APPLICATION_ID = "application.id"
@@ -130,7 +130,7 @@ def _problem_of(found: list[_Line]) -> str | None:
     return None
 
 
-def _refusal_of(key: Key, line: _Line) -> str | None:
+def _refusal_of(key: SettingKey, line: _Line) -> str | None:
     try:
         key.check(line.value)
     except ValueError as error:
@@ -138,7 +138,7 @@ def _refusal_of(key: Key, line: _Line) -> str | None:
     return None
 
 
-def _unread(key: Key, lines: list[_Line]) -> str | None:
+def _unread(key: SettingKey, lines: list[_Line]) -> str | None:
     """Name a line that is about a setting, in a form that is not read; None = there is none."""
     word = _squeezed(key.kafka_name)
     line = next((x for x in lines if word in _squeezed(x.key + x.value)), None)

@@ -11,7 +11,7 @@ from agent.layout.releases import Release
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
+class SettingKey:
     """One setting that detectors may ask for."""
 
     name: str  # key in `--set KEY=VALUE` and in the file
@@ -91,12 +91,12 @@ _CHECKS: Mapping[str, Callable[[str], object]] = {
     "enable_transactional_statestores": _flag,
     ACCEPTS: listed,
 }
-KEYS: tuple[Key, ...] = tuple(
-    Key(row.name, row.kafka_name, _CHECKS[row.name], row.meaning) for row in REPORTED_SETTINGS
+KEYS: tuple[SettingKey, ...] = tuple(
+    SettingKey(row.name, row.kafka_name, _CHECKS[row.name], row.meaning) for row in REPORTED_SETTINGS
 )
-KEYS_BY_NAME: Mapping[str, Key] = {key.name: key for key in KEYS}
+KEYS_BY_NAME: Mapping[str, SettingKey] = {key.name: key for key in KEYS}
 # by those that Kafka has for it (`processing.guarantee`), too
-KEYS_BY_ANY_NAME: Mapping[str, Key] = {
+KEYS_BY_ANY_NAME: Mapping[str, SettingKey] = {
     name: key for key in KEYS if "." in key.kafka_name for name in (key.kafka_name, *key.kafka_names)
 } | {**KEYS_BY_NAME}
 

@@ -41,14 +41,14 @@ RESTORE_REOPENS = 2
 """RocksDBStore.toggleDbForBulkLoading: a restoration opens its store once more when it begins, and when it ends."""
 
 
-class Opening(IncarnationStory):
+class SessionStory(IncarnationStory):
     """A session on the incarnation that is there."""
 
     session: Session
     opened_at_us = derived(lambda x: x.session.opened_us)
 
 
-class Remembered(Opening):
+class Remembered(SessionStory):
     """A session of a release whose threads may remember the partition."""
 
     issues = (KAFKA_7672,)
@@ -248,12 +248,12 @@ def _opening(session: Session) -> str:
     return f"{made}, to continue from offset {base_offset(session.offset_at_open)}"
 
 
-def says_offset(x: Opening, mark: CheckpointClaim, what: str) -> Evidence:
+def says_offset(x: SessionStory, mark: CheckpointClaim, what: str) -> Evidence:
     """What a checkpoint claims, and what the store says to it."""
     return Evidence(mark.at_us, f"checkpoint says offset {mark.offset}: {what}", checkpoint_of(x.task))
 
 
-def lacks(x: Opening, mark: CheckpointClaim | None) -> str:
+def lacks(x: SessionStory, mark: CheckpointClaim | None) -> str:
     """That a store was not restored up to what it claims."""
     return (
         f"{x.named} claims changelog offset {mark.offset if mark else None}, but was not"

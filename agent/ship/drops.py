@@ -27,7 +27,7 @@ class Cause(StrEnum):
     WRITE_FAILED = "write-failed"
 
 
-class Key(NamedTuple):
+class DropKey(NamedTuple):
     """What one line of the account is about; sequences only mean something within one boot.
 
     The cause is empty as long as the records are not given up yet.
@@ -47,10 +47,10 @@ class Span:
     last: int
 
 
-Account = dict[Key, Span]
+Account = dict[DropKey, Span]
 
 
-def add(account: Account, key: Key, span: Span) -> None:
+def add(account: Account, key: DropKey, span: Span) -> None:
     """Enter a span; spans of one key become one, from the lowest to the highest sequence."""
     known = account.get(key)
     if known is not None:
@@ -58,7 +58,7 @@ def add(account: Account, key: Key, span: Span) -> None:
     account[key] = span
 
 
-def add_all(account: Account, other: Mapping[Key, Span], cause: Cause) -> None:
+def add_all(account: Account, other: Mapping[DropKey, Span], cause: Cause) -> None:
     """Enter another account, whose records are given up now; what they announced keeps its own cause."""
     for key, span in other.items():
         add(account, key if key.cause else key._replace(cause=cause), span)
@@ -69,19 +69,19 @@ def add_record(account: Account, boot_id: str, sequence: int, kind: str, body: M
 
     The record's own line has no cause yet.
     """
-    add(account, Key(boot_id, kind, ""), Span(1, sequence, sequence))
+    add(account, DropKey(boot_id, kind, ""), Span(1, sequence, sequence))
     if kind == Kind.DROP.value:
         cause, _, boot = str(body.get("reason", "")).partition(_BOOT)
         numbers = (body.get(x) for x in ("dropped_count", "first_sequence", "last_sequence"))
         count, first, last = (number if isinstance(number, int) else 0 for number in numbers)
         add(
             account,
-            Key(boot or boot_id, str(body.get("dropped_kind", UNKNOWN_KIND)), cause or Cause.CAP),
+            DropKey(boot or boot_id, str(body.get("dropped_kind", UNKNOWN_KIND)), cause or Cause.CAP),
             Span(count, first, last),
         )
 
 
-def own_counts(account: Mapping[Key, Span]) -> dict[str, int]:
+def own_counts(account: Mapping[DropKey, Span]) -> dict[str, int]:
     """Count records by kind, without those that were only announced."""
     counts: dict[str, int] = {}
     for key, span in account.items():
@@ -90,7 +90,7 @@ def own_counts(account: Mapping[Key, Span]) -> dict[str, int]:
     return counts
 
 
-def announcement(key: Key, span: Span, at_us: int) -> Record:
+def announcement(key: DropKey, span: Span, at_us: int) -> Record:
     """Write one line of the account as a drop record."""
     body = {
         "dropped_kind": key.kind,

@@ -13,7 +13,7 @@ from agent.contract.events import Origin, Record
 from agent.errors import SpoolError, SpoolFullError
 from agent.ship import drops
 from agent.ship.database import DamagedError, NoRoomError, OtherFormatError, StoreError
-from agent.ship.drops import Account, Cause, Key, Span
+from agent.ship.drops import Account, Cause, DropKey, Span
 from agent.ship.queue import Queue, Stored
 from agent.ship.values import Limits, rank_of
 
@@ -50,9 +50,9 @@ class Writer:
         for batch in self._queue.batches.values():
             if not batch.is_rejected:
                 span = Span(batch.records, batch.first, batch.last)
-                drops.add(lost, Key(batch.boot_id, drops.UNKNOWN_KIND, ""), span)
+                drops.add(lost, DropKey(batch.boot_id, drops.UNKNOWN_KIND, ""), span)
         if not self._queue.is_open:  # no one can say what it held
-            lost = {Key("unknown", drops.UNKNOWN_KIND, ""): Span(0, 0, 0)}
+            lost = {DropKey("unknown", drops.UNKNOWN_KIND, ""): Span(0, 0, 0)}
         self.in_flight = None
         is_other = isinstance(error, OtherFormatError)
         self.corrupt_segments += not is_other
@@ -170,7 +170,7 @@ class Writer:
         self._count(lost)
         drops.add_all(self.owed, lost, cause)
 
-    def _count(self, account: Mapping[Key, Span]) -> None:
+    def _count(self, account: Mapping[DropKey, Span]) -> None:
         for kind, count in drops.own_counts(account).items():
             self.dropped[kind] = self.dropped.get(kind, 0) + count
 

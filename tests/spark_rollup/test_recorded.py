@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from agent.cli import main as agent
-from agent.cli.known import Story
+from agent.cli.known import RecordedStory
 from agent.config import load_config
 from agent.contract.units import Remedy
 from spark_rollup.cli import main as rollup
@@ -167,7 +167,7 @@ def test_a_bug_is_one_incident(incidents, run, name):
 
 def test_the_output_is_read_back_as_it_was_written(incidents, run):
     """`explain` and `plan` find every incident there, by its id and by those that agents gave it, with its step."""
-    story = Story(str(run.out), load_config())
+    story = RecordedStory(str(run.out), load_config())
     for one in (one for found in incidents.values() for one in found):
         for id_ in (one["id"], *one["absorbed"]):
             found = story.incident(id_)

@@ -16,7 +16,7 @@ from agent.contract.events import Kind, Origin, Record
 from agent.errors import SpoolError, SpoolFullError
 from agent.ship import drops
 from agent.ship.database import Database, NoRoomError
-from agent.ship.drops import Account, Cause, Key, Span
+from agent.ship.drops import Account, Cause, DropKey, Span
 from agent.ship.spool import Spool
 from agent.ship.values import HIGHEST, MIN_CAP_BYTES, rank_of
 from tests.agent.ship.ship_support import (
@@ -302,21 +302,21 @@ def account_of(records: list[tuple[int, Record]]) -> Account:
 def test_spans_are_tight(numbers: list[int]) -> None:
     """In any order, a span counts each record once and reaches from the lowest to the highest."""
     account = account_of([(number, heartbeat()) for number in numbers])
-    assert account == {Key("b", "heartbeat", ""): Span(len(numbers), min(numbers), max(numbers))}
+    assert account == {DropKey("b", "heartbeat", ""): Span(len(numbers), min(numbers), max(numbers))}
 
 
 def test_a_lost_announcement_hands_its_content_on() -> None:
     """Giving up a drop record gives up itself and announces again what it announced, cause and boot kept."""
-    record = drops.announcement(Key("old", "summary", Cause.REJECTED), Span(3, 5, 9), AT_US)
+    record = drops.announcement(DropKey("old", "summary", Cause.REJECTED), Span(3, 5, 9), AT_US)
     given_up: Account = {}
     drops.add_all(given_up, account_of([(7, record)]), Cause.CAP)
     assert given_up == {
-        Key("b", "drop", Cause.CAP): Span(1, 7, 7),
-        Key("old", "summary", Cause.REJECTED): Span(3, 5, 9),
+        DropKey("b", "drop", Cause.CAP): Span(1, 7, 7),
+        DropKey("old", "summary", Cause.REJECTED): Span(3, 5, 9),
     }
 
 
 def test_only_own_records_are_counted() -> None:
     """The count of lost records leaves out what was only announced, because it was counted then."""
-    record = drops.announcement(Key("old", "summary", Cause.CAP), Span(3, 5, 9), AT_US)
+    record = drops.announcement(DropKey("old", "summary", Cause.CAP), Span(3, 5, 9), AT_US)
     assert drops.own_counts(account_of([(7, record), (8, heartbeat())])) == {"drop": 1, "heartbeat": 1}
