@@ -89,7 +89,7 @@ class Snapshots:
             spool=spool.stats() if spool else SpoolStats(dropped=dict(refused or {})),
             ship=shipper.stats() if shipper else ShipStats(), heartbeat_at_us=now_us,
             resident_memory_bytes=resident_bytes(),
-            kubernetes_events=events.outcomes() if events is not None else {}, preflight=preflight(),
+            kubernetes_events=dict(events.outcomes) if events is not None else {}, preflight=preflight(),
             digests=digests(),
         )  # fmt: skip
 

@@ -261,7 +261,7 @@ class Supervisor:
     def _make_events(self, config: Config, origin: Origin) -> KubernetesEvents | None:
         if config.kubernetes.events == "off":
             return None
-        return KubernetesEvents(config.kubernetes, origin, self._clock)
+        return KubernetesEvents(config.kubernetes, origin)
 
     def _make_spool(self, config: Config, origin: Origin) -> Spool | None:
         if not config.agent.spool:

@@ -83,7 +83,7 @@ def test_what_is_asked_for_is_found_by_those_who_look(chart: Helm) -> None:
     assert [x["metadata"]["labels"]["grafana_dashboard"] for x in boards] == ["1"] * 5
     role = kind_of(found, "Role")
     assert role["metadata"]["namespace"] == "shop"
-    assert role["rules"] == [{"apiGroups": [""], "resources": ["events"], "verbs": ["create", "patch"]}]
+    assert role["rules"] == [{"apiGroups": [""], "resources": ["events"], "verbs": ["create"]}]
 
 
 def alerts(rule: Manifest) -> dict[str, Manifest]:

@@ -341,8 +341,8 @@ def test_shared_claim_is_mounted_where_segments_go(sidecar: Helm) -> None:
     assert pod["volumes"][-1]["persistentVolumeClaim"] == {"claimName": "statewarden-events"}
 
 
-def test_events_need_two_verbs_on_one_resource(sidecar: Helm) -> None:
+def test_events_need_one_verb_on_one_resource(sidecar: Helm) -> None:
     found = sidecar.objects(**own(kubernetesEvents__level="warning"))
     role, binding = kind_of(found, "Role"), kind_of(found, "RoleBinding")
-    assert role["rules"] == [{"apiGroups": [""], "resources": ["events"], "verbs": ["create", "patch"]}]
+    assert role["rules"] == [{"apiGroups": [""], "resources": ["events"], "verbs": ["create"]}]
     assert binding["subjects"] == [{"kind": "ServiceAccount", "name": "orders", "namespace": "audits"}]

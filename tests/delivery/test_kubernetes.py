@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from agent.clock import SystemClock
 from agent.config import load_config
 from agent.contract.events import Origin
 from agent.delivery import KubernetesSettings
 from agent.errors import ConfigError
 from agent.process.supervisor import Supervisor
 from agent.publish.kubernetes import KubernetesEvents
-from tests.agent.publish.test_kubernetes import finding
+from tests.agent.publish.test_kubernetes import AT_US, finding
 from tests.delivery.servers import Certificates
 from tests.support.answering import Answer, Request, answering
 
@@ -27,7 +26,7 @@ ORIGIN = Origin("uid-1", "boot", "orders-0", namespace="shop")
 
 @dataclass
 class ApiServer:
-    """Keeps Events, as the real one does: create conflicts, merge patch, 404 for what is not there."""
+    """Keeps Events, as the real one does: what is there cannot be created again."""
 
     url: str = ""
     token: str = "token-1"
@@ -41,19 +40,12 @@ class ApiServer:
             return 401
         if self.answers:
             return self.answers.pop(0)
-        base, _, name = path.partition("/events")
-        assert base == "/api/v1/namespaces/shop"
-        if method == "POST":
-            name = body["metadata"]["name"]
-            if name in self.events:
-                return 409
-            self.events[name] = body
-            return 201
-        assert headers["Content-Type"] == "application/merge-patch+json"
-        if name[1:] not in self.events:
-            return 404
-        self.events[name[1:]].update(body)
-        return 200
+        assert (method, path) == ("POST", "/api/v1/namespaces/shop/events")
+        assert headers["Content-Type"] == "application/json"
+        if body["metadata"]["name"] in self.events:
+            return 409
+        self.events[body["metadata"]["name"]] = body
+        return 201
 
 
 @pytest.fixture
@@ -84,41 +76,35 @@ def sender(api: ApiServer, account: Path, monkeypatch: pytest.MonkeyPatch) -> It
     """Give a sender that turns quickly."""
     monkeypatch.setattr("agent.publish.kubernetes.TURN_S", 0.01)
     settings = KubernetesSettings(events="warning", api=api.url, service_account_dir=str(account))
-    made = KubernetesEvents(settings, ORIGIN, SystemClock())
+    made = KubernetesEvents(settings, ORIGIN)
     made.start()
     yield made
     made.stop(5)
 
 
-def test_a_finding_becomes_one_event_over_its_life(
+def test_a_finding_has_an_event_for_each_change(
     api: ApiServer, sender: KubernetesEvents, eventually: Callable[..., object]
 ) -> None:
-    """Created once; louder and resolved change it."""
-    sender.offer(finding())
-    eventually(lambda: sender.outcomes()["sent"] == 1)
-    sender.offer(finding())
-    sender.offer(finding(severity="critical"))
-    eventually(lambda: sender.outcomes()["sent"] == 2)
-    sender.offer(finding(status="resolved"))
-    eventually(lambda: sender.outcomes()["sent"] == 3)
-    (event,) = api.events.values()
-    assert (event["count"], event["type"], event["involvedObject"]["name"]) == (3, "Normal", "orders-0")
-    assert event["message"].startswith("[resolved]")
-    assert [x.partition(" ")[0] for x in api.requests] == ["POST", "PATCH", "PATCH"]
+    """Opened, louder and resolved: each says it by an Event of its own, in order."""
+    for number, more in enumerate(({}, {}, {"severity": "critical"}, {"status": "resolved"})):
+        sender.offer(replace(finding(**more), observed_at_us=AT_US + number))
+    eventually(lambda: sender.outcomes["sent"] == 3)
+    told = [
+        (x["count"], x["involvedObject"]["name"], x["message"].split("]")[0]) for x in api.events.values()
+    ]
+    assert told == [
+        (1, "orders-0", "[warning, suspected"), (1, "orders-0", "[critical, suspected"), (1, "orders-0", "[resolved"),
+    ]  # fmt: skip
 
 
-def test_an_event_of_an_earlier_start_is_changed(
+def test_an_event_that_is_there_was_sent(
     api: ApiServer, sender: KubernetesEvents, eventually: Callable[..., object]
 ) -> None:
-    """The name is the finding's: after a restart the conflict becomes a patch; a forgotten Event is recreated."""
-    api.events["orders-0.f1"] = {"count": 5}
+    """The answer to an earlier attempt was lost: the conflict settles it, and nothing is refused."""
+    api.events[f"orders-0.f1.{AT_US:x}"] = {}
     sender.offer(finding())
-    eventually(lambda: sender.outcomes()["sent"] == 1)
-    assert len(api.events) == 1
-    api.events.clear()
-    sender.offer(finding(severity="critical"))
-    eventually(lambda: sender.outcomes()["sent"] == 2)
-    assert list(api.events) == ["orders-0.f1"]
+    eventually(lambda: sender.outcomes["sent"] == 1)
+    assert (list(api.events.values()), sender.outcomes["failed"]) == ([{}], 0)
 
 
 def test_a_refusal_is_counted_and_trouble_is_tried_again(
@@ -127,11 +113,11 @@ def test_a_refusal_is_counted_and_trouble_is_tried_again(
     """403 settles it; 500 and 429 do not; a rotated token is read."""
     api.answers = [403]
     sender.offer(finding())
-    eventually(lambda: sender.outcomes()["failed"] == 1)
+    eventually(lambda: sender.outcomes["failed"] == 1)
     api.answers = [500, 429]
     sender.offer(finding("f2"))
-    eventually(lambda: sender.outcomes()["sent"] == 1)
-    assert list(api.events) == ["orders-0.f2"]
+    eventually(lambda: sender.outcomes["sent"] == 1)
+    assert list(api.events) == [f"orders-0.f2.{AT_US:x}"]
 
 
 def test_a_storm_is_limited(
@@ -140,7 +126,7 @@ def test_a_storm_is_limited(
     """A hundred findings cost a burst of requests."""
     for number in range(100):
         sender.offer(finding(f"f{number}"))
-    eventually(lambda: sender.outcomes()["sent"] == 10)
+    eventually(lambda: sender.outcomes["sent"] == 10)
     sender.stop(5)
     assert len(api.requests) <= 11
 
@@ -168,15 +154,15 @@ def test_the_agent_sends_what_it_finds(
     supervisor._emit(finding())
     eventually(lambda: api.events)
     supervisor._events.stop(5)
-    assert api.events["orders-0.f1"]["metadata"]["namespace"] == "shop"
+    assert [x["metadata"]["namespace"] for x in api.events.values()] == ["shop"]
 
 
 def test_outside_a_pod_it_says_what_is_missing(tmp_path: Path) -> None:
     """No API server, or no service account: told at the start."""
     with pytest.raises(ConfigError, match=r"set kubernetes\.api outside a pod"):
-        KubernetesEvents(KubernetesSettings(events="warning"), ORIGIN, SystemClock())
+        KubernetesEvents(KubernetesSettings(events="warning"), ORIGIN)
     settings = KubernetesSettings(
         events="warning", api="https://example.com", service_account_dir=str(tmp_path)
     )
     with pytest.raises(ConfigError, match="token: No such file"):
-        KubernetesEvents(settings, ORIGIN, SystemClock())
+        KubernetesEvents(settings, ORIGIN)

@@ -1,5 +1,5 @@
 {{/*
-Role and RoleBinding for `kubernetesEvents`: create and patch events, nothing else.
+Role and RoleBinding for `kubernetesEvents`: create events, nothing else.
 
 Called with (dict "context" . "serviceAccount" NAME).
 */}}
@@ -13,7 +13,7 @@ metadata:
 rules:
   - apiGroups: [""]
     resources: [events]
-    verbs: [create, patch]
+    verbs: [create]
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: RoleBinding

@@ -1,9 +1,16 @@
-"""Which findings become Kubernetes Events: news only, once each, no more than the rate allows."""
+"""Which findings become Kubernetes Events: news only, once each, no more than fit."""
 
 from __future__ import annotations
 
-from agent.contract.events import Kind, Origin, Record, Severity
-from agent.publish.kubernetes import BURST, LONGEST_MESSAGE, REFILL_S, WAITING_KEPT, Event, EventQueue
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent.contract.events import Kind, Origin, Record
+from agent.delivery import KubernetesSettings
+from agent.publish.kubernetes import LONGEST_MESSAGE, WAITING_KEPT, KubernetesEvents
 
 ORIGIN = Origin("uid-1", "boot", "orders-0", node="node-1")
 AT_US = 1_700_000_000_000_000
@@ -21,28 +28,36 @@ def finding(
     return Record(Kind.FINDING, AT_US, {**body, **more})
 
 
-def desk(least: Severity = Severity.WARNING) -> EventQueue:
-    return EventQueue(least, ORIGIN, "shop")
+@pytest.fixture
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., KubernetesEvents]:
+    """Make what takes findings; nothing is sent."""
+    (tmp_path / "token").touch()
+    (tmp_path / "namespace").write_text("shop\n")
+    monkeypatch.setattr("ssl.create_default_context", lambda cafile: None)
+
+    def make(least: str = "warning", origin: Origin = ORIGIN) -> KubernetesEvents:
+        settings = KubernetesSettings(least, "https://example.com", str(tmp_path))
+        return KubernetesEvents(settings, origin)
+
+    return make
 
 
-def sent(some: EventQueue, now_s: float = 0.0) -> list[Event]:
-    """Send all that may be sent now."""
-    found = []
-    while (ready := some.next(now_s)) is not None:
-        some.done(*ready)
-        found.append(ready[1])
+def taken(some: KubernetesEvents, *records: Record) -> list[dict[str, Any]]:
+    """Offer records; give what waits to be sent then, and take it away."""
+    for record in records:
+        some.offer(record)
+    found = list(some.waiting)
+    some.waiting.clear()
     return found
 
 
-def test_an_event_says_what_where_and_what_to_do() -> None:
+def test_an_event_says_what_where_and_what_to_do(desk: Callable) -> None:
     """Object, reason, type and message are what `kubectl describe pod` shows."""
-    some = desk()
-    some.receive(finding())
-    (news,) = sent(some, 100.0)
+    (news,) = taken(desk(), finding())
     assert news == {
         "apiVersion": "v1",
         "kind": "Event",
-        "metadata": {"name": "orders-0.f1", "namespace": "shop"},
+        "metadata": {"name": f"orders-0.f1.{AT_US:x}", "namespace": "shop"},
         "involvedObject": {
             "apiVersion": "v1", "kind": "Pod", "name": "orders-0", "namespace": "shop", "uid": "uid-1",
         },
@@ -58,24 +73,19 @@ def test_an_event_says_what_where_and_what_to_do() -> None:
     }  # fmt: skip
 
 
-def test_a_repetition_is_no_news_and_its_end_is() -> None:
+def test_a_repetition_is_no_news_and_its_end_is(desk: Callable) -> None:
     """A restarted agent says again what is open: no Event, until it is resolved or gets worse."""
     some = desk()
-    some.receive(finding(said_us=AT_US - 5))
-    some.receive(finding("f2", said_us=AT_US - 5))
-    assert sent(some, 1e9) == []
-    some.receive(finding(status="resolved"))
-    some.receive(finding("f2", severity="critical"))
-    told = sent(some, 1e9)
-    assert [(x["metadata"]["name"], str(x["message"]).split("]")[0]) for x in told] == [
-        ("orders-0.f1", "[resolved"), ("orders-0.f2", "[critical, suspected"),
-    ]  # fmt: skip
+    assert taken(some, finding(said_us=AT_US - 5), finding("f2", said_us=AT_US - 5)) == []
+    told = taken(some, finding(status="resolved"), finding("f2", severity="critical"))
+    assert [x["message"].split("]")[0] for x in told] == ["[resolved", "[critical, suspected"]
+    assert [x["metadata"]["name"].split(".")[1] for x in told] == ["f1", "f2"]
 
 
-def test_only_news_is_reported() -> None:
+def test_only_news_is_reported(desk: Callable) -> None:
     """Opened, louder, resolved; a repetition, something quieter, or what was never told is no news."""
-    some, told = desk(), list[Event]()
-    for record in (
+    told = taken(
+        desk(),
         finding(),
         finding(),
         finding(severity="critical"),
@@ -86,60 +96,25 @@ def test_only_news_is_reported() -> None:
         finding("f2", "info"),
         finding("f2", "info", "resolved"),
         Record(Kind.HEARTBEAT, AT_US, {}),
-    ):
-        some.receive(record)
-        told += sent(some, 1e9)
-    assert {news["metadata"]["name"] for news in told} == {"orders-0.f1"}
-    assert [news["count"] for news in told] == [1, 2, 3, 4]
-    assert told[-1]["type"] == "Normal"
-    assert str(told[-1]["message"]).startswith("[resolved] ")
+    )
+    assert {news["metadata"]["name"].split(".")[1] for news in told} == {"f1"}
+    assert [(news["message"].split("]")[0], news["type"]) for news in told] == [
+        ("[warning, suspected", "Warning"), ("[critical, suspected", "Warning"),
+        ("[critical, confirmed", "Warning"), ("[resolved", "Normal"),
+    ]  # fmt: skip
 
 
-def test_what_waits_is_coalesced() -> None:
-    """A finding that changes while it waits is told once, as it is now."""
+def test_too_many_findings_are_suppressed_and_counted(desk: Callable) -> None:
+    """What waits already is kept."""
     some = desk()
-    some.receive(finding())
-    some.receive(finding(severity="critical"))
-    (news,) = sent(some)
-    assert "[critical, suspected]" in str(news["message"])
+    told = taken(some, *(finding(f"f{number}") for number in range(WAITING_KEPT + 7)))
+    assert (len(told), some.outcomes["suppressed"]) == (WAITING_KEPT, 7)
 
 
-def test_the_rate_holds() -> None:
-    """A storm costs a burst, then one request per interval; nothing is forgotten meanwhile."""
-    some = desk()
-    for number in range(50):
-        some.receive(finding(f"f{number}"))
-    assert len(sent(some, 0.0)) == BURST
-    assert sent(some, REFILL_S * 0.9) == []
-    assert len(sent(some, REFILL_S * 3.05)) == 3
-    assert len(some.waiting) == 50 - BURST - 3
-
-
-def test_too_many_findings_are_suppressed_and_counted() -> None:
-    """The oldest that waits goes first."""
-    some = desk()
-    for number in range(WAITING_KEPT + 7):
-        some.receive(finding(f"f{number}"))
-    assert (len(some.waiting), some.suppressed) == (WAITING_KEPT, 7)
-    assert sent(some)[0]["metadata"]["name"] == "orders-0.f7"
-
-
-def test_what_changes_while_it_is_sent_is_sent_again() -> None:
-    """`done` forgets the news that was sent, not the newer one."""
-    some = desk()
-    some.receive(finding())
-    ready = some.next(0.0)
-    assert ready is not None
-    some.receive(finding(severity="critical"))
-    some.done(*ready)
-    assert len(sent(some)) == 1
-
-
-def test_the_limits_of_the_api() -> None:
+def test_the_limits_of_the_api(desk: Callable) -> None:
     """A message is cut at its limit; info events are Normal; without a real uid none is given."""
-    some = EventQueue(Severity.INFO, Origin("orders-0", "b", "orders-0"), "shop")
-    some.receive(finding(severity="info", summary="x" * 5_000))
-    (news,) = sent(some)
-    assert len(str(news["message"])) == LONGEST_MESSAGE
+    some = desk("info", Origin("orders-0", "b", "orders-0"))
+    (news,) = taken(some, finding(severity="info", summary="x" * 5_000))
+    assert len(news["message"]) == LONGEST_MESSAGE
     assert news["type"] == "Normal"
     assert "uid" not in news["involvedObject"]
