@@ -6,15 +6,19 @@ import argparse
 import dataclasses
 import json
 import sys
+import textwrap
 from collections.abc import Sequence
+from pathlib import Path
 
 from agent.cli import offline
 from agent.cli.arguments import add_settings, config_of
 from agent.cli.output import width_of
 from agent.clock import SystemClock
 from agent.config import Config
+from agent.contract.codec import printable
+from agent.contract.exit_codes import answer
 from agent.errors import ConfigError, UsageError
-from agent.preflight.telling import Result, count, paragraph
+from agent.preflight.telling import Level, Result, count
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -35,11 +39,16 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         flags = {"state_dir": _one_of(chosen), "spool": chosen.spool, "ship_to": chosen.ship_to}
         config = config_of(chosen, flags)
         offline.require_state_dir_name(config.agent.state_dir, "preflight")
-        assumed = None
+        results: Sequence[Result]
         if chosen.assumed:
+            from agent.cli.what_if import judge_change
+
             changed = argparse.Namespace(**{**vars(chosen), "sets": [*chosen.sets, *chosen.assumed]})
-            assumed = config_of(changed, flags)
-        return preflight(config, assumed, ", ".join(chosen.assumed), as_json=chosen.json)
+            results = judge_change(config, config_of(changed, flags), ", ".join(chosen.assumed))
+        else:
+            results = _judge(config)
+        print_results(results, as_json=chosen.json)
+        return answer(found=any(x.level is Level.FAILED for x in results), unread=False)
 
     parser.set_defaults(command=run)
 
@@ -51,46 +60,34 @@ def _one_of(chosen: argparse.Namespace) -> str | None:
     return given[0] if given else None
 
 
-def preflight(
-    config: Config, assumed: Config | None = None, change: str = "", *, as_json: bool = False
-) -> int:
-    """Gather facts, judge and print.
+def _judge(config: Config) -> Sequence[Result]:
+    # what only the checks need is loaded where they are asked for
+    from agent.preflight.checks import judge
+    from agent.preflight.facts import Facts, survey
+    from agent.ship.sinks.base import make_sink
 
-    `assumed`: the same with settings that are to be changed; None = none is: then the agent's place is checked.
-    `change`: those settings, as they were given. Gives 0 = no check failed, 1 = one did.
-    """
-    # what preflight needs beside the rest is loaded only where it is asked for
-    from agent.preflight.checks import exit_code, judge
-    from agent.preflight.facts import gather
-
-    if assumed is not None:
-        from agent.cli.what_if import judge_change
-
-        results = tuple(judge_change(config, assumed, change))
-    else:
-        results = judge(gather(config, SystemClock(), sink_refusal=_sink_refusal(config)))
-    print_results(results, as_json=as_json)
-    return exit_code(results)
+    refusal = ""
+    try:
+        if config.agent.ship_to:  # as the agent makes it; asks nothing of the network
+            make_sink(config.agent.ship_to, config.ship, None)
+    except ConfigError as error:
+        refusal = str(error)
+    state = survey(Path(config.agent.state_dir))
+    return judge(Facts(config, state, SystemClock().now_us(), sink_refusal=refusal))
 
 
 def print_results(results: Sequence[Result], *, as_json: bool) -> None:
     """Print results: as JSON lines, or for people with the worst last, where the eye is."""
     if as_json:
         sys.stdout.write("".join(json.dumps(dataclasses.asdict(x)) + "\n" for x in results))
-    else:
-        width = width_of(sys.stdout)
-        told = (paragraph(x, width) for x in sorted(results, key=lambda x: x.level.rank))
-        sys.stdout.write("".join(told) + count(results) + "\n")
-
-
-def _sink_refusal(config: Config) -> str:
-    """Make the sink as the agent would; asks nothing of the network."""
-    if not config.agent.ship_to:
-        return ""
-    from agent.ship.sinks.base import make_sink
-
-    try:
-        make_sink(config.agent.ship_to, config.ship, None)
-    except ConfigError as error:
-        return str(error)
-    return ""
+        return
+    indent, width = " " * 23, width_of(sys.stdout)
+    for x in sorted(results, key=lambda x: x.level.rank):
+        mark = x.level.value if x.level is Level.OK else x.level.value.upper()
+        place = f"{printable(x.where)}: " if x.where else ""
+        lines = [f"{mark:<9}{x.check:<14}{place}{printable(x.what)}"]
+        lines += [f"{indent}change: {printable(x.change)}"] if x.change else []
+        for line in lines:
+            filled = textwrap.fill(line, width, subsequent_indent=indent, break_long_words=False)
+            sys.stdout.write(f"{filled}\n")
+    sys.stdout.write(f"{count(results)}\n")

@@ -15,28 +15,20 @@ _OWN_SHARE = 0.4
 """Of it that connection and handshake may take each: then they notice themselves that time is up, and clean up."""
 
 Address = tuple[str, int]
-_PROVIDERS = {"s3": "s3.{region}.amazonaws.com", "gs": "storage.googleapis.com"}
-_DEFAULT_REGION = "us-east-1"
 
 
-def addresses(target: Target, ship: ShipSettings) -> tuple[Address, ...]:
+def addresses(target: Target, ship: ShipSettings) -> list[Address]:
     """List what a sink that is no directory would connect to; empty where only its library knows."""
-    scheme = urlsplit(target.url).scheme
-    if scheme in target.kind.ports:
-        port = target.kind.ports[scheme]
-        return tuple(_host_and_port(server, port) for server in target.place.split(",") if server)
-    if ship.endpoint:
-        endpoint = urlsplit(ship.endpoint)
-        return (_host_and_port(endpoint.netloc, HTTP.ports[endpoint.scheme]),)
-    if scheme in _PROVIDERS:
-        return ((_PROVIDERS[scheme].format(region=ship.region or _DEFAULT_REGION), 443),)
-    _, at, host = target.place.rpartition("@")  # abfss://CONTAINER@ACCOUNT.HOST/PREFIX
-    return ((host, 443),) if at else ()
-
-
-def _host_and_port(text: str, default: int) -> Address:
-    split = urlsplit(f"//{text}")
-    return split.hostname or "", split.port or default
+    scheme, ports, places = urlsplit(target.url).scheme, target.kind.ports, target.place.split(",")
+    if scheme not in ports:
+        _, at, host = target.place.rpartition("@")  # abfss://CONTAINER@ACCOUNT.HOST/PREFIX
+        of_provider = {"s3": f"s3.{ship.region or 'us-east-1'}.amazonaws.com", "gs": "storage.googleapis.com"}
+        places = [of_provider.get(scheme, host if at else "")]
+        if ship.endpoint:
+            endpoint = urlsplit(ship.endpoint)
+            scheme, ports, places = endpoint.scheme, HTTP.ports, [endpoint.netloc]
+    servers = [urlsplit(f"//{server}") for server in places if server]
+    return [(x.hostname or "", x.port or ports.get(scheme, 443)) for x in servers]
 
 
 def refusals(
@@ -46,7 +38,20 @@ def refusals(
     said: dict[Address, str] = dict.fromkeys(tried, f"no answer within {limit_s:g} s")
 
     def ask(address: Address) -> None:
-        said[address] = _try(address, ca_file, by_tls=by_tls, limit_s=limit_s)
+        try:
+            with socket.create_connection(address, timeout=limit_s * _OWN_SHARE) as connection:
+                if by_tls:
+                    import ssl  # 3 MiB that only this question needs
+
+                    context = ssl.create_default_context(cafile=ca_file or None)
+                    context.wrap_socket(connection, server_hostname=address[0]).close()
+            said[address] = ""
+        except socket.gaierror:
+            said[address] = "the name is not known"
+        except TimeoutError:
+            pass
+        except OSError as error:  # ssl.SSLError is one
+            said[address] = error.strerror or str(error)
 
     threads = [threading.Thread(target=ask, args=(x,), name="preflight-reach", daemon=True) for x in tried]
     for thread in threads:
@@ -54,23 +59,3 @@ def refusals(
     for number, thread in enumerate(threads):
         thread.join(limit_s if number == 0 else limit_s / 10)
     return [f"{host}:{port}: {reason}" for (host, port), reason in list(said.items()) if reason]
-
-
-def _try(address: Address, ca_file: str, *, by_tls: bool, limit_s: float) -> str:
-    try:
-        with socket.create_connection(address, timeout=limit_s * _OWN_SHARE) as connection:
-            if by_tls:
-                import ssl  # 3 MiB that only this question needs
-
-                context = ssl.create_default_context(cafile=ca_file or None)
-                with context.wrap_socket(
-                    connection, server_hostname=address[0], do_handshake_on_connect=False
-                ) as secure:
-                    secure.do_handshake()
-    except socket.gaierror:
-        return "the name is not known"
-    except TimeoutError:
-        return f"no answer within {limit_s:g} s"
-    except OSError as error:  # ssl.SSLError is one
-        return error.strerror or str(error)
-    return ""

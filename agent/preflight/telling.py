@@ -1,16 +1,13 @@
-"""What preflight says: results, which line of which manifest to change, and how both are written. Pure.
+"""What preflight says: results, and which line of which manifest to change. Pure.
 
 Names in the manifest are those of the charts (`helm/`) and of `deploy/manifests`.
 """
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-
-from agent.contract.codec import printable
 
 
 class Level(StrEnum):
@@ -37,80 +34,41 @@ class Result:
     change: str = ""  # which line of which manifest to change; empty where nothing has to be
 
 
-CONTAINER = "statewarden"
-_SIDECAR = f"StatefulSet, spec.template.spec.initContainers[name={CONTAINER}]"
-_POD = "StatefulSet, spec.template.spec.securityContext"
-
-STATE_MOUNT = (
-    f"{_SIDECAR}.volumeMounts: mount the volume that the application's container mounts at its `state.dir`, readOnly,"
-    " at the path in env STATEWARDEN_STATE_DIR"
-)
-STATE_DIR_ENV = f"{_SIDECAR}.env STATEWARDEN_STATE_DIR"
-STATE_DIR_OF_POD = (
-    f"{STATE_DIR_ENV}: the mountPath and $(POD_NAME), as the application's own `state.dir`; where"
-    " its mount has a subPathExpr, the same one on the agent's mount"
-)
-LINKED = (
-    f"{_SIDECAR}.volumeMounts: mount what the link names as well, and give its parent as the state directory"
-)
-STATE_VOLUME = "StatefulSet, spec.volumeClaimTemplates: a persistent volume for `state.dir`"
-APPLICATION_STATE_DIR = (
-    "the application's configuration, `state.dir`: set it to the mountPath of the shared volume in the application's"
-    " own container"
-)
-NOT_ROOT = f"{_SIDECAR}.securityContext: runAsNonRoot: true, runAsUser: 65532"
-UMASK = (
-    "the application's container: start it with umask 0027 (now its directories deny their own group);"
-    " existing directories: chmod -R g+rX, once, in the application's container"
-)
-ANY_GROUP = (
-    f"{_SIDECAR}.securityContext: runAsGroup as in the application's container; or {_POD}: supplementalGroups"
-    " with that gid (fsGroup alone reaches the volume's root only)"
-)
-SPOOL_MOUNT = (
-    f"{_SIDECAR}.volumeMounts and spec.template.spec.volumes: an emptyDir with a sizeLimit at the parent of the path"
-    " in env STATEWARDEN_SPOOL"
-)
-SPOOL_GROUP = f"{_POD}: fsGroup (any number: an emptyDir is made writable for it)"
-SPOOL_ENV = f"{_SIDECAR}.env STATEWARDEN_SPOOL"
-SPOOL_SIZE = "StatefulSet, spec.template.spec.volumes: the spool's sizeLimit; or env STATEWARDEN_SHIP_CAP_MIB"
-SHIP_TO = f"{_SIDECAR}.env STATEWARDEN_SHIP_TO"
-NETWORK = (
-    f"{SHIP_TO} (or STATEWARDEN_SHIP_ENDPOINT), or the NetworkPolicy's egress rules of the application's pods"
-)
-IMAGE_EXTRAS = f"{_SIDECAR}.image: the variant with sinks (tag suffix -sinks)"
-NODE_CLOCK = "the node: run chrony, or another time service, that slews the clock"
-
-
-def group_line(gid: int) -> str:
-    """Name the line that gives the agent a group.
-
-    Not fsGroup: Java sets 0750 on the application's directory, which clears the set-group-id bit, so below it
-    everything has the group of the application's own process.
-    """
-    return f"{_SIDECAR}.securityContext: runAsGroup: {gid}; or {_POD}: supplementalGroups: [{gid}]"
-
-
-def sysctl_line(name: str, value: int) -> str:
-    """Name a kernel setting of the node."""
-    return f"the node (not the pod): sysctl -w {name}={value}, and the same line in /etc/sysctl.d"
-
-
-_INDENT = " " * 23
-
-
 def count(results: Iterable[Result]) -> str:
     """Count the results by level."""
     levels = [x.level for x in results]
     return ", ".join(f"{levels.count(level)} {level.value}" for level in Level)
 
 
-def paragraph(result: Result, width: int) -> str:
-    """Write a result for people, in lines of `width` columns."""
-    mark = result.level.value if result.level is Level.OK else result.level.value.upper()
-    place = f"{printable(result.where)}: " if result.where else ""
-    lines = [f"{mark:<9}{result.check:<14}{place}{printable(result.what)}"]
-    if result.change:
-        lines.append(f"{_INDENT}change: {printable(result.change)}")
-    filled = (textwrap.fill(x, width, subsequent_indent=_INDENT, break_long_words=False) for x in lines)
-    return "\n".join(filled) + "\n"
+# what to change: lines as wide as their sentences
+# fmt: off
+_SIDECAR = "StatefulSet, spec.template.spec.initContainers[name=statewarden]"
+_POD = "StatefulSet, spec.template.spec.securityContext"
+
+STATE_MOUNT = (f"{_SIDECAR}.volumeMounts: mount the volume that the application's container mounts at its `state.dir`,"
+               " readOnly, at the path in env STATEWARDEN_STATE_DIR")
+STATE_DIR_ENV = f"{_SIDECAR}.env STATEWARDEN_STATE_DIR"
+STATE_DIR_OF_POD = (f"{STATE_DIR_ENV}: the mountPath and $(POD_NAME), as the application's own `state.dir`; where its"
+                    " mount has a subPathExpr, the same one on the agent's mount")
+LINKED = f"{_SIDECAR}.volumeMounts: mount what the link names as well, and give its parent as the state directory"
+STATE_VOLUME = "StatefulSet, spec.volumeClaimTemplates: a persistent volume for `state.dir`"
+APPLICATION_STATE_DIR = ("the application's configuration, `state.dir`: set it to the mountPath of the shared volume in"
+                         " the application's own container")
+NOT_ROOT = f"{_SIDECAR}.securityContext: runAsNonRoot: true, runAsUser: 65532"
+UMASK = ("the application's container: start it with umask 0027 (now its directories deny their own group);"
+         " existing directories: chmod -R g+rX, once, in the application's container")
+ANY_GROUP = (f"{_SIDECAR}.securityContext: runAsGroup as in the application's container; or {_POD}: supplementalGroups"
+             " with that gid (fsGroup alone reaches the volume's root only)")
+GROUP = f"{_SIDECAR}.securityContext: runAsGroup: {{0}}; or {_POD}: supplementalGroups: [{{0}}]"
+"""Not fsGroup: Java sets 0750 on the application's directory, which clears the set-group-id bit, so below it
+everything has the group of the application's own process."""
+SPOOL_MOUNT = (f"{_SIDECAR}.volumeMounts and spec.template.spec.volumes: an emptyDir with a sizeLimit at the parent of"
+               " the path in env STATEWARDEN_SPOOL")
+SPOOL_GROUP = f"{_POD}: fsGroup (any number: an emptyDir is made writable for it)"
+SPOOL_ENV = f"{_SIDECAR}.env STATEWARDEN_SPOOL"
+SPOOL_SIZE = "StatefulSet, spec.template.spec.volumes: the spool's sizeLimit; or env STATEWARDEN_SHIP_CAP_MIB"
+SHIP_TO = f"{_SIDECAR}.env STATEWARDEN_SHIP_TO"
+NETWORK = f"{SHIP_TO} (or STATEWARDEN_SHIP_ENDPOINT), or the NetworkPolicy's egress rules of the application's pods"
+IMAGE_EXTRAS = f"{_SIDECAR}.image: the variant with sinks (tag suffix -sinks)"
+NODE_CLOCK = "the node: run chrony, or another time service, that slews the clock"
+SYSCTL = "the node (not the pod): sysctl -w {0}={1}, and the same line in /etc/sysctl.d"

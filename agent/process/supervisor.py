@@ -33,7 +33,7 @@ from agent.lookout.watch_keeper import WatchKeeper, inotify_maker
 from agent.lookout.watch_loop import Mode, WatchLoop
 from agent.observe.kernel_disk import KernelDisk
 from agent.observe.process import ProcessView
-from agent.preflight.facts import Facts, gather
+from agent.preflight.facts import Facts, survey
 from agent.process.preflight_thread import PreflightThread
 from agent.process.snapshots import Snapshots
 from agent.publish.exposition import Exposition
@@ -330,10 +330,8 @@ class Supervisor:
             return None
 
     def _gather_facts(self, waited_s: float) -> Facts:
-        return gather(
-            self._config, self._clock, waited_s=waited_s, sink_refusal=self._sink_refusal,
-            spool_refusal=self._spool_refusal,
-        )  # fmt: skip
+        now_us, refused = self._clock.now_us(), (self._sink_refusal, self._spool_refusal)
+        return Facts(self._config, survey(self._root), now_us, waited_s, *refused)
 
     def _make_http(self, settings: AgentSettings) -> HttpServer | None:
         if not settings.listen:

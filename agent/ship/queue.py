@@ -138,7 +138,7 @@ class Queue:
         try:
             self.lost = (self.database.path.stat().st_mtime_ns // 1000, why)
             set_aside(self.database.path, why)
-            if _size_of(self._aside) > self._limits.cap_bytes // 2:
+            if size_of(self._aside) > self._limits.cap_bytes // 2:
                 self.drop_aside()
         except OSError as error:
             raise StoreError(f"cannot set a damaged database aside: {error}") from error
@@ -146,7 +146,7 @@ class Queue:
 
     def drop_aside(self) -> bool:
         """Delete what was set aside; return whether there was anything."""
-        had = _size_of(self._aside) > 0
+        had = size_of(self._aside) > 0
         with suppress(OSError):
             for path in self._aside:
                 path.unlink(missing_ok=True)
@@ -163,14 +163,14 @@ class Queue:
         ((pages,),) = self.database.run(_BASELINE_PAGES, (PAGE_BYTES - 4, row))
         more = row_bytes // (PAGE_BYTES - 4) + 2 if row_bytes else 0
         self._baseline_bytes = (pages + more) * PAGE_BYTES
-        most = self._limits.cap_bytes - self._limits.log_room_bytes - _size_of(self._aside)
+        most = self._limits.cap_bytes - self._limits.log_room_bytes - size_of(self._aside)
         self.database.limit(min(most + self._baseline_bytes, self.database.file_bytes() + free_bytes // 2))
 
     def used_bytes(self) -> int:
         """Return how much of the cap is in use; where the disk does not say, what it said last."""
         with suppress(StoreError):
             used_bytes = self.database.used_bytes() - self._baseline_bytes
-            self._used_bytes = max(0, used_bytes) + _size_of(self._aside)
+            self._used_bytes = max(0, used_bytes) + size_of(self._aside)
         return self._used_bytes
 
     def append(self, record: Record, sequence: int, line: bytes) -> None:
@@ -285,7 +285,8 @@ def _other(version: int | None) -> str:
     return f"it has format {version}, this statewarden knows {FORMAT}"
 
 
-def _size_of(paths: Iterable[Path]) -> int:
+def size_of(paths: Iterable[Path]) -> int:
+    """Add up the sizes of files, in bytes; what cannot be seen counts nothing."""
     total = 0
     for path in paths:
         with suppress(OSError):

@@ -30,7 +30,7 @@ def test_all_of_them_know_the_same(tmp_path: Path) -> None:
     (tmp_path / "logs" / "today").mkdir(parents=True)
     assert nested(KernelDisk(tmp_path), ("logs", *PODS)) == PODS
     facts = survey(tmp_path)
-    assert (facts.nested, facts.applications) == (PODS, ())
+    assert (facts.nested, facts.applications) == (PODS, [])
     pipeline = Pipeline(KernelDisk(tmp_path), SettingsBook(), at(0), lambda record: None)
     assert known_at(pipeline, 1) == PODS
     plant(tmp_path)

@@ -12,17 +12,20 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from agent.clock import SystemClock
-from agent.config import Config, load_config
 from agent.delivery import ShipSettings, parse_target
 from agent.inventory.disk import Unseen
-from agent.preflight import reach
-from agent.preflight.facts import ask_inotify, gather, probe, survey
+from agent.observe.volume import Space
+from agent.preflight import checks, reach
+from agent.preflight.checks import check, judge
+from agent.preflight.facts import State, survey
+from agent.preflight.telling import Level
 from tests.agent.cli.commands import plant
+from tests.agent.preflight.preflight_support import facts_of
 
 STRANGER = 54321
 ROOT_ONLY = pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else: run as root")
@@ -42,10 +45,6 @@ must(libc.mount(spool.encode(), spool.encode(), None, 0x1021, None))
 from agent.cli import main
 sys.exit(main(["preflight", "--json", "--state-dir", state, "--spool", spool + "/spool"]))
 """
-
-
-def config_of(**flags: object) -> Config:
-    return load_config(flags=flags)
 
 
 @contextmanager
@@ -78,7 +77,7 @@ def test_a_planted_directory_is_surveyed(tmp_path: Path) -> None:
     (root / "logs" / "old").mkdir(parents=True)
     (root / "file").touch()
     found = survey(root)
-    assert (found.applications, found.strangers, found.tasks) == (("app",), ("logs",), 3)
+    assert (found.applications, found.strangers, found.tasks) == (["app"], ["logs"], 3)
     # root, application, topology, global, and twice task, rocksdb, store
     assert found.directories == 1 + 1 + 1 + 1 + 2 * 3
     assert found.outcome is None
@@ -122,27 +121,38 @@ def test_real_permission_bits_decide(public_path: Path, mode: int, is_readable: 
 
 
 def test_inotify_is_asked_for_a_queue_and_a_watch(tmp_path: Path) -> None:
-    """The kernel itself says whether there is one."""
-    found = ask_inotify(tmp_path)
-    assert (found.queue_refusal, found.watch_refusal) == ("", "")
-    assert "No such file" in ask_inotify(tmp_path / "no").watch_refusal
+    """The kernel itself says whether there is one; without a directory only the queue is asked for."""
+    given = "an inotify instance and a watch are available"
+    assert given in check("inotify", facts_of(tmp_path)).what
+    gone = facts_of(tmp_path / "no")
+    assert "an inotify instance is available" in check("inotify", gone).what
+    assert "No such file" in check("inotify", replace(gone, state=State())).what
 
 
-def test_own_volume_is_tried_and_left_as_it_was(tmp_path: Path) -> None:
+def test_own_volume_is_tried_and_left_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A probe leaves nothing, makes no directory, and never is inside the state directory."""
     state, spool = tmp_path / "state", tmp_path / "own" / "spool"
     state.mkdir()
-    found = probe(str(spool), state, need_bytes=1000)
-    assert (found.refusal, found.is_in_state, found.need_bytes) == ("", False, 1000)
+
+    def told(directory: Path) -> str:
+        return check("spool", facts_of(state, spool=str(directory))).what
+
+    monkeypatch.setattr(checks, "measure_space", lambda place: Space(0))
+    monkeypatch.setattr(checks, "find_mount", lambda place: Unseen.UNREADABLE)
+    assert "may want 72 MiB more" in told(spool)
     assert sorted(x.name for x in tmp_path.iterdir()) == ["state"]
-    spool.mkdir(parents=True)
-    (spool / "segment").write_bytes(bytes(600))
-    assert probe(str(spool), state, need_bytes=1000).need_bytes == 400
-    assert probe(str(state / "spool"), state).is_in_state
+    (spool / "aside").mkdir(parents=True)
+    with (spool / "aside" / "segment").open("wb") as file:  # what lies in the spool is room that it has
+        file.truncate(8 << 20)
+    assert "may want 64 MiB more" in told(spool)
+    with (spool / "aside" / "segment").open("wb") as file:
+        file.truncate(100 << 20)
+    assert told(spool) == "writable, 0 MiB free"
+    assert "is inside the state directory" in told(state / "spool")
     assert list(state.iterdir()) == []
     (spool / "spool.db").mkdir()
-    assert probe(str(spool), state, need_bytes=1000).refusal == "spool.db is no file"
-    assert "Not a directory" in probe(str(spool / "segment"), state).refusal
+    assert "spool.db is no file" in told(spool)
+    assert "Not a directory" in told(spool / "aside" / "segment")
 
 
 @ROOT_ONLY
@@ -168,7 +178,7 @@ def test_a_listening_port_is_reached_and_a_closed_one_is_not() -> None:
         port = server.getsockname()[1]
         target = parse_target(f"kafka://127.0.0.1:{port},127.0.0.1:1/events")
         tried = reach.addresses(target, ShipSettings())
-        assert tried == (("127.0.0.1", port), ("127.0.0.1", 1))
+        assert tried == [("127.0.0.1", port), ("127.0.0.1", 1)]
         said = reach.refusals(tried, by_tls=False)
     assert said == ["127.0.0.1:1: Connection refused"]
 
@@ -204,16 +214,16 @@ def test_addresses_are_those_of_the_sink(
     url: str, ship: ShipSettings, expected: tuple[tuple[str, int], ...]
 ) -> None:
     """Each kind of sink, with the port that it would use; none where only the library knows."""
-    assert reach.addresses(parse_target(url), ship) == expected
+    assert tuple(reach.addresses(parse_target(url), ship)) == expected
 
 
 def test_everything_is_read_together(tmp_path: Path) -> None:
     """One call fills every fact, and the state directory is as it was."""
     root = plant(tmp_path / "state")
     before = sorted(str(x) for x in root.rglob("*"))
-    config = config_of(state_dir=str(root), spool=str(tmp_path / "spool"), ship_to=str(tmp_path / "out"))
-    facts = gather(config, SystemClock(), waited_s=1.0)
-    assert facts.identity.uid == os.geteuid()
-    assert facts.endpoint.directory is not None
-    assert facts.now_us > 0
+    facts = facts_of(root, spool=str(tmp_path / "spool"), ship_to=str(tmp_path / "out"))
+    results = {x.check: x for x in judge(facts)}
+    assert f"uid {os.geteuid()}," in facts.who
+    assert results["endpoint"].what.startswith("writable, ")
+    assert [x for x in results.values() if x.level is Level.FAILED] == []
     assert sorted(str(x) for x in root.rglob("*")) == before

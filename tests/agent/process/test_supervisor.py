@@ -17,7 +17,7 @@ from agent.errors import SpoolError, SpoolFullError
 from agent.home.baseline import Remembered
 from agent.inventory.disk import LockState
 from agent.inventory.model import Application, Task
-from agent.preflight.checks import judge
+from agent.preflight.checks import check
 from agent.preflight.telling import Level
 from agent.process.supervisor import Supervisor
 from agent.ship.spool import Spool
@@ -153,9 +153,7 @@ def test_what_cannot_be_used_is_done_without(tmp_path: Path, caplog: pytest.LogC
     one._end()
     assert "no sink: events stay in the spool: sink directory" in caplog.text
     assert list((tmp_path / "state").iterdir()) == []
-    directory = one._gather_facts(0.0).endpoint.directory
-    assert directory is not None
-    assert directory.is_in_state
+    assert "is inside the state directory" in check("endpoint", one._gather_facts(0.0)).what
 
 
 def test_a_spool_that_cannot_be_opened_fails_in_preflight(tmp_path: Path) -> None:
@@ -167,9 +165,9 @@ def test_a_spool_that_cannot_be_opened_fails_in_preflight(tmp_path: Path) -> Non
             flags={"state_dir": str(tmp_path / "state"), "listen": "", "spool": str(tmp_path / "spool")}
         )
     )
-    facts = one._gather_facts(0.0)
-    assert "unable to open database file" in facts.spool.refusal
-    assert [x.level for x in judge(facts) if x.check == "spool"] == [Level.FAILED]
+    said = check("spool", one._gather_facts(0.0))
+    assert "unable to open database file" in said.what
+    assert said.level is Level.FAILED
 
 
 def test_the_baseline_bears_the_boot_of_the_machine(supervisor: Supervisor) -> None:
