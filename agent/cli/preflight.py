@@ -18,7 +18,7 @@ from agent.config import Config
 from agent.contract.codec import printable
 from agent.contract.exit_codes import answer
 from agent.errors import ConfigError, UsageError
-from agent.preflight.telling import Level, Result, count
+from agent.preflight.telling import RANK, Level, Result, count
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -82,7 +82,7 @@ def print_results(results: Sequence[Result], *, as_json: bool) -> None:
         sys.stdout.write("".join(json.dumps(dataclasses.asdict(x)) + "\n" for x in results))
         return
     indent, width = " " * 23, width_of(sys.stdout)
-    for x in sorted(results, key=lambda x: x.level.rank):
+    for x in sorted(results, key=lambda x: RANK[x.level]):
         mark = x.level.value if x.level is Level.OK else x.level.value.upper()
         place = f"{printable(x.where)}: " if x.where else ""
         lines = [f"{mark:<9}{x.check:<14}{place}{printable(x.what)}"]

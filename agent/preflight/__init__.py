@@ -1,1 +1,1 @@
-"""Preflight: is the agent in the right place, with the right rights? `facts` reads what several of the `checks` go by, `telling` says."""
+"""Preflight: is the agent in the right place, with the right rights? `checks` judge `facts`, in words of `telling`."""

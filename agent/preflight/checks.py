@@ -69,8 +69,7 @@ def _state_dir(facts: Facts) -> Said:
     if state.may_write:
         seen += "; the agent could write to it and never does: `readOnly: true` on its mount is enough"
     return _first_of(
-        (state.is_to_come and facts.is_early, OK,
-         "not there yet: the application makes the directory when it starts"),
+        (state.is_to_come and facts.is_early, OK, "not there yet: the application makes the directory when it starts"),
         (state.is_to_come, WARNING, "no such directory, though a volume is mounted above it: the application has not"
          " started, or has another `state.dir`", telling.APPLICATION_STATE_DIR),
         (state.outcome is Unseen.VANISHED, FAILED,

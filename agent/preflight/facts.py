@@ -104,13 +104,11 @@ def survey(root: Path) -> State:
     if isinstance(listed, Unseen):
         found.outcome = listed
         return found
-    found.is_application, found.may_write = (
-        is_surely_application({x.name for x in listed}),
-        os.access(root, os.W_OK),
-    )
+    found.is_application = is_surely_application({x.name for x in listed})
+    found.may_write = os.access(root, os.W_OK)
     found.links = sorted(x.name for x in listed if x.kind is EntryKind.SYMLINK)
-    sample, places = [], [x for x in read.children("") if not names.OF_THE_VOLUME.fullmatch(x)]
-    for child in places:
+    sample = []
+    for child in (x for x in read.children("") if not names.OF_THE_VOLUME.fullmatch(x)):
         inner = read.entries(child)
         if isinstance(inner, Unseen):
             sample.append(child)

@@ -17,10 +17,8 @@ class Level(StrEnum):
     WARNING = "warning"
     FAILED = "failed"
 
-    @property
-    def rank(self) -> int:
-        """0, 1, 2: as the metric has it."""
-        return tuple(Level).index(self)
+
+RANK = {level: rank for rank, level in enumerate(Level)}  # 0, 1, 2: as the metric has it
 
 
 @dataclass(frozen=True, slots=True)

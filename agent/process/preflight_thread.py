@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from agent.clock import Clock
 from agent.preflight.checks import PATIENT, judge
 from agent.preflight.facts import Facts
-from agent.preflight.telling import Level, count
+from agent.preflight.telling import RANK, Level, count
 
 LOG = logging.getLogger("agent.preflight")
 
@@ -58,7 +58,7 @@ class PreflightThread:
             LOG.exception("preflight: a round failed")
             return False
         is_first, early = not self._levels, []
-        self._levels = {x.check: x.level.rank for x in results}
+        self._levels = {x.check: RANK[x.level] for x in results}
         for x in results:
             if x.level is self._reported.get(x.check, Level.OK):
                 continue

@@ -189,6 +189,10 @@ def test_a_sidecar_waits_for_its_application() -> None:
     facts = state(applications=[], below=[])
     assert check("applications", replace(facts, waited_s=299.0)).level is Level.OK
     assert check("applications", replace(facts, waited_s=300.0)).level is Level.WARNING
+    assert (
+        check("applications", state(replace(facts, waited_s=1.0), applications=[], nested=PODS)).level
+        is Level.OK
+    )
     assert "applications" in PATIENT
 
 

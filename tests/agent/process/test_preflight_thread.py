@@ -13,7 +13,7 @@ from agent.preflight.facts import Facts
 from agent.preflight.telling import Level, Result
 from agent.process import preflight_thread
 from agent.process.preflight_thread import PreflightThread
-from tests.agent.preflight.preflight_support import GOOD
+from tests.agent.preflight.preflight_support import state
 
 
 def all_but(check: str = "", what: str = "", change: str = "") -> tuple[Result, ...]:
@@ -36,6 +36,8 @@ FAILED = (logging.ERROR, "preflight: spool failed: cannot be written")
     ("rounds", "said"),
     [
         ([FINE], [WELL]),
+        # all is well, and there is no application yet
+        ([FINE, FINE], [WELL]),
         # what may heal is named at once, and whether it stays so, the second round says
         ([ODD, FINE], [(logging.INFO, f"{EARLY}no such scheme")]),
         ([AWAY, AWAY, FINE], [
@@ -68,11 +70,11 @@ def test_each_round_says_what_is_news(
         return one
 
     monkeypatch.setattr(preflight_thread, "judge", judge)
-    thread = PreflightThread(lambda waited_s: GOOD, SystemClock())
+    thread = PreflightThread(lambda _: state(applications=["app"] if len(left) == 1 else []), SystemClock())
     thread.start()
     thread.start()  # the worker may ask again
     eventually(lambda: not thread._thread.is_alive())
     assert [(record.levelno, record.getMessage()) for record in caplog.records] == said
-    assert list(thread.levels().values()) == [0] * 9
+    assert (left, list(thread.levels().values())) == ([], [0] * 9)
     if said[0] == FAILED:
         assert caplog.records[0].change == "fsGroup"  # type: ignore[attr-defined]
