@@ -18,7 +18,10 @@ from agent.config import Config
 from agent.contract.codec import printable
 from agent.contract.exit_codes import answer
 from agent.errors import ConfigError, UsageError
+from agent.preflight.checks import judge
+from agent.preflight.facts import Facts, survey
 from agent.preflight.telling import RANK, Level, Result, count
+from agent.ship.sinks.base import make_sink
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -61,11 +64,6 @@ def _one_of(chosen: argparse.Namespace) -> str | None:
 
 
 def _judge(config: Config) -> Sequence[Result]:
-    # what only the checks need is loaded where they are asked for
-    from agent.preflight.checks import judge
-    from agent.preflight.facts import Facts, survey
-    from agent.ship.sinks.base import make_sink
-
     refusal = ""
     try:
         if config.agent.ship_to:  # as the agent makes it; asks nothing of the network
