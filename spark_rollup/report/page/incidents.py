@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from agent.contract.audited import AGENT, FleetIncident
 from agent.contract.codec import parse_us
 from agent.contract.events import Severity, Status
+from agent.contract.markup import coded
 from agent.contract.wording import of_release
 from spark_rollup.report.page import text
 from spark_rollup.report.page.address import (
@@ -33,7 +34,6 @@ from spark_rollup.report.page.text import (
     clip,
     clock,
     code,
-    coded,
     count,
     day,
     escape,

@@ -1,14 +1,12 @@
-"""Text for the page: escaping of whatever names the disk held, times, numbers."""
+"""Text for the page: whatever names the disk held, times, numbers, and what folds."""
 
 from __future__ import annotations
 
-import html
-import re
-import unicodedata
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
 from agent.contract.codec import FIRST_US, LAST_US
+from agent.contract.markup import escape
 from spark_rollup.report.story import some
 
 CLIP = 2000
@@ -21,29 +19,11 @@ OPEN_AT_ONCE = 25
 """So many blocks of one kind are shown at once, the others in folded pages of this size."""
 
 
-def escape(value: object) -> str:
-    """Make any value safe inside an element or a quoted attribute.
-
-    Control, formatting (such as right-to-left overrides) and unpaired surrogate characters become visible escapes.
-    """
-    text = "" if value is None else str(value)
-    if text.isascii() and text.isprintable():  # nearly every text, and many thousands of them
-        return html.escape(text, quote=True)
-    hidden = ("Cc", "Cf", "Cs", "Co")
-    shown = (f"\\u{ord(char):04x}" if unicodedata.category(char) in hidden else char for char in text)
-    return html.escape("".join(shown), quote=True)
-
-
 def clip(value: object, limit: int = CLIP) -> str:
     """Make a text safe, and cut it where it is longer than a page has room for."""
     text = "" if value is None else str(value)
     left = len(text) - limit
     return f"{escape(text[:limit])} &hellip; ({left} characters more)" if left > 0 else escape(text)
-
-
-def coded(value: object) -> str:
-    """Escape a text for people; what stands between backticks is code."""
-    return re.sub("`([^`]+)`", r"<code>\1</code>", escape(value))
 
 
 def code(value: object) -> str:

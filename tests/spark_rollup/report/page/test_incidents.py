@@ -8,8 +8,8 @@ from dataclasses import replace
 from agent.contract.audited import gather, read
 from agent.contract.events import Severity
 from agent.contract.incidents import EvidenceRole
+from agent.contract.markup import coded
 from spark_rollup.report.page import incidents, render
-from spark_rollup.report.page.text import coded
 from tests.spark_rollup.report.page.page_check import only_match, section, whole, words
 from tests.spark_rollup.report.page.page_rows import finding, page
 
