@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from spark_rollup.report.page import agents, filters, incidents, restarts, timelines, verdict
-from spark_rollup.report.page.address import cards_of
-from spark_rollup.report.page.data import Links, PageData
+from spark_rollup.report.page import filters, incidents, pods, timelines, verdict
+from spark_rollup.report.page.data import Links, PageData, cards_of
 from spark_rollup.report.page.filters import SCRIPT, digest
 from spark_rollup.report.page.style import CSS
 from spark_rollup.report.page.text import escape
@@ -35,18 +34,10 @@ def render(data: PageData) -> str:
     cards = incidents.in_order(data)[: incidents.INCIDENTS]
     links = Links(cards_of(cards))
     drawn, links.drawn = timelines.section(data, links)
-    answered, links.answered = restarts.section(data, links)
-    body = "".join(
-        (
-            verdict.tiles(data),
-            verdict.box(data),
-            incidents.todo(data, links),
-            filters.form(data, cards),
-            incidents.section(data, links),
-            answered,
-            drawn,
-            agents.pods(data, links),
-        )
+    answered, links.answered = pods.restarts(data, links)
+    body = (
+        f"{verdict.tiles(data)}{verdict.box(data)}{incidents.todo(data, links)}{filters.form(data, cards)}"
+        f"{incidents.section(data, links)}{answered}{drawn}{pods.agents(data, links)}"
     )
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'

@@ -1,10 +1,12 @@
-"""What the page shows, as plain values, and how its rows are told apart."""
+"""What the page shows, as plain values: how its rows are told apart, where they are, what the filter knows of them."""
 
 from __future__ import annotations
 
+import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from agent.contract.audited import FleetIncident
@@ -14,6 +16,7 @@ from spark_rollup.fleet.restarts import UNDECIDED
 from spark_rollup.report import unread
 from spark_rollup.report.expected import Expected
 from spark_rollup.report.missed import missed
+from spark_rollup.report.page.text import clip, escape, name, named
 from spark_rollup.report.since_last import SinceLast
 from spark_rollup.report.story import texts
 
@@ -34,7 +37,7 @@ WORDS = {"critical": "critical", "warning": "warning", "info": "remark", UNDECID
 REMARK = SEVERITIES[-1]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PageData:
     """Rows of the audit's tables, as far as the page shows them."""
 
@@ -65,10 +68,14 @@ class PageData:
         """List the names of all applications."""
         return sorted({name for row in self.pods for name in texts(row["applications"])})
 
+    @cached_property
     def several(self) -> bool:
-        """Return whether pods and tasks must be named with their namespace."""
-        spaces = {x.namespace for x in self.incidents} | {pod_key(row)[0] for row in self.pods}
-        return len(spaces) > 1
+        """Whether pods and tasks must be named with their namespace."""
+        return len({x.namespace for x in self.incidents} | {pod_key(row)[0] for row in self.pods}) > 1
+
+    def pod(self, key: PodKey) -> str:
+        """Name a pod, with its namespace where there are several."""
+        return name(f"{key[0] or '-'}/{key[1]}" if self.several else key[1])
 
     def first_seen_us(self) -> int:
         """Find when the covered time begins, microseconds since the epoch."""
@@ -116,13 +123,16 @@ class Links:
     """Where things are on the page."""
 
     cards: Mapping[tuple[str, str], str]  # namespace and id of every incident that has a card -> its address
-    drawn: frozenset[TaskKey] = field(default_factory=frozenset)  # tasks whose timeline is on the page
-    answered: frozenset[PodKey] = field(default_factory=frozenset)
-    """Pods whose answer about a restart is on the page."""
+    drawn: frozenset[TaskKey] = frozenset()  # tasks whose timeline is on the page
+    answered: frozenset[PodKey] = frozenset()  # pods whose answer about a restart is on the page
 
     def card(self, incident: FleetIncident) -> str:
         """Find an incident's address; empty: it has no card."""
         return self.cards.get((incident.namespace, incident.id), "")
+
+    def to(self, incident: FleetIncident) -> str:
+        """Name where an incident is, as a link if it has a card."""
+        return link(at, short(incident)) if (at := self.card(incident)) else short(incident)
 
 
 def counts_as(incident: FleetIncident) -> str:
@@ -144,3 +154,87 @@ def natural(key: Sequence[str]) -> list[tuple[int, int, str]]:
     """Order names as people count: `0_2` before `0_10`."""
     parts = re.split(r"([0-9]{1,18})", "/".join(key))
     return [(0, int(part), "") if part.isascii() and part.isdigit() else (1, 0, part) for part in parts]
+
+
+NAMES_OF_ONE = 200
+"""Tasks, pods and agents' incidents that one incident names; of more it gives the number."""
+
+_PLAIN = re.compile(r"i-[A-Za-z0-9._-]{1,78}")
+"""Any other text may break the page, or be the address of something else on it."""
+
+
+def cards_of(incidents: Iterable[FleetIncident]) -> Mapping[tuple[str, str], str]:
+    """Give incidents their addresses: the id, unless it could break one or another namespace has it already."""
+    found: dict[tuple[str, str], str] = {}
+    taken: set[str] = set()
+    for one in incidents:
+        address = local_id(one.id)
+        if address in taken:
+            address = anchor("i", (one.namespace, one.id))
+        taken.add(address)
+        found[one.namespace, one.id] = address
+    return found
+
+
+def local_id(id_: str) -> str:
+    """Turn an incident's id into an address."""
+    return escape(id_) if _PLAIN.fullmatch(id_) else anchor("i", id_)
+
+
+def anchor(kind: str, value: object) -> str:
+    """Make an address that no name from disk can break: of an incident (i), a timeline (t), a restart (r)."""
+    return f"{kind}-{hashlib.sha256(repr(value).encode()).hexdigest()[:16]}"
+
+
+def place(row: Row) -> str:
+    """Name the task, store and pod that a row is about."""
+    about = row["task_id"] or row["application_id"]
+    what = name(about) if about else ""
+    store = f" / {name(row['store'])}" if row.get("store") else ""
+    pod = name(row["pod"]) if row["pod"] else ""
+    return f"{what}{store}{' on ' if what and pod else ''}{pod}" or "fleet"
+
+
+def whole(incident: FleetIncident) -> str:
+    """Write the full address: namespace (its cluster before it), application, tasks, stores, pods."""
+    names = (("task", incident.tasks, 12), ("store", incident.stores, 4), ("pod", incident.pods, 12))
+    parts = [f"{noun}{'' if len(x) == 1 else 's'} {_named(x, limit)}" for noun, x, limit in names if x]
+    return " &middot; ".join((_service(incident) or "the whole fleet", *parts))
+
+
+def short(incident: FleetIncident) -> str:
+    """Write the address for a list or a headline."""
+    tasks = f" {_named(incident.tasks, 3)}" if incident.tasks else ""
+    pods = f" on {_named(incident.pods, 3)}" if incident.pods else ""
+    return f"{_service(incident)}{tasks}{pods}" or "the whole fleet"
+
+
+def _service(incident: FleetIncident) -> str:
+    return "/".join(name(part) for part in (incident.namespace, incident.application_id) if part)
+
+
+def _named(names: Iterable[str], limit: int) -> str:
+    return named(sorted(names, key=lambda x: natural((x,))), limit)
+
+
+def link(address: str, words: str) -> str:
+    """Lead to an address of the page."""
+    return f'<a href="#{address}">{words}</a>'
+
+
+def marks(
+    namespace: object, applications: Iterable[object], pods: Iterable[object], severity: object | None = None
+) -> str:
+    """Write what the filter of the page knows about a block, as attributes.
+
+    Names are separated by line ends, which `escape` leaves in no name. Where there are more pods than it names, the
+    filter must not hide the block from any: `data-more` says so.
+    """
+    known = [pod for pod in dict.fromkeys(pods) if pod]
+    lists = (("n", [namespace]), ("a", applications), ("p", known[:NAMES_OF_ONE]))
+    words = "".join(
+        f' data-{key}="' + "\n".join(clip(x, 300) for x in dict.fromkeys(values) if x) + '"'
+        for key, values in lists
+    )
+    words += " data-more" if len(known) > NAMES_OF_ONE else ""
+    return f'{words} data-s="{severity}"' if severity is not None else words

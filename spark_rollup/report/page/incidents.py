@@ -11,24 +11,22 @@ from agent.contract.events import Severity, Status
 from agent.contract.markup import coded
 from agent.contract.wording import of_release
 from spark_rollup.report.page import text
-from spark_rollup.report.page.address import (
-    NAMES_OF_ONE,
-    local_id,
-    marks,
-    place,
-    short,
-    timeline_id,
-    whole,
-)  # fmt: skip
 from spark_rollup.report.page.data import (
+    NAMES_OF_ONE,
     REMARK,
     WORDS,
     Links,
     PageData,
     Row,
+    anchor,
     counts_as,
+    link,
+    local_id,
+    marks,
+    place,
     task_key,
-)  # fmt: skip
+    whole,
+)
 from spark_rollup.report.page.text import (
     NAMED,
     clip,
@@ -76,13 +74,12 @@ def todo(data: PageData, links: Links) -> str:
     for incident in sorted(data.urgent(), key=lambda x: -x.severity.rank):
         key = (incident.namespace, incident.application_id, incident.next_action)
         groups.setdefault(key, []).append(incident)
-    if sum(map(len, groups.values())) < 2:  # the card of a single one is right below
+    if len(data.urgent()) < 2:  # the card of a single one is right below
         return ""
-    items = "".join(
-        f"<li>{_instruction(group, links)}</li>" for group in list(groups.values())[:INSTRUCTIONS]
-    )
-    left = [incident for group in list(groups.values())[INSTRUCTIONS:] for incident in group]
-    more = f'<p class="who">and what {_by_severity(left)} incidents below ask for</p>' if left else ""
+    steps = list(groups.values())
+    items = "".join(f"<li>{_instruction(group, links)}</li>" for group in steps[:INSTRUCTIONS])
+    left = [counts_as(incident) for group in steps[INSTRUCTIONS:] for incident in group]
+    more = f'<p class="who">and what {by_severity(left)} incidents below ask for</p>' if left else ""
     return (
         '<section class="todo" aria-labelledby="todo"><h2 id="todo">Do this, in this order</h2>'
         f"<ol>{items}</ol>{more}</section>"
@@ -91,16 +88,12 @@ def todo(data: PageData, links: Links) -> str:
 
 def _instruction(group: Sequence[FleetIncident], links: Links) -> str:
     first, word, severity = group[0], counts_as(group[0]), group[0].severity.value
-    where = [f'<a href="#{at}">{short(x)}</a>' if (at := links.card(x)) else short(x) for x in group[:LINKS]]
+    where = "; ".join(map(links.to, group[:LINKS]))
     more = f" and {len(group) - LINKS} more" if len(group) > LINKS else ""
     return (
-        f'<span class="chip {severity}">{word}</span> <span class="who">{"; ".join(where)}{more}:</span> '
+        f'<span class="chip {severity}">{word}</span> <span class="who">{where}{more}:</span> '
         f"{escape(first.next_action)}"
     )
-
-
-def _by_severity(incidents: Iterable[FleetIncident]) -> str:
-    return by_severity(map(counts_as, incidents))
 
 
 def by_severity(severities: Iterable[object]) -> str:
@@ -126,9 +119,9 @@ def section(data: PageData, links: Links) -> str:
     resolved = sum(x.status is Status.RESOLVED for x in left)
     over = f"; {resolved} of them resolved" if resolved else ""
     where = (
-        f" ({_by_severity(left)}{over}), none worse. All are in <code>incidents.jsonl</code>, their findings in "
-        f"{_FINDINGS}."
+        f" ({by_severity(map(counts_as, left))}{over}), none worse. All are in <code>incidents.jsonl</code>, "
     )
+    where += f"their findings in {_FINDINGS}."
     return text.section("incidents", "Incidents", "", "".join(parts) + rest(len(left), "incident", where))
 
 
@@ -189,8 +182,7 @@ def _when(incident: FleetIncident, data: PageData, links: Links) -> str:
         key for key in dict.fromkeys(task_key(one.row) for _, one in incident.findings) if key in links.drawn
     ]
     if keys:
-        found = [f'<a href="#{timeline_id(key)}">{escape(key[2])}</a>' for key in keys]
-        parts.append(f"timeline of {some(found, LINKS)}")
+        parts.append(f"timeline of {some([link(anchor('t', key), escape(key[2])) for key in keys], LINKS)}")
     return " &middot; ".join(parts)
 
 

@@ -8,19 +8,19 @@ from dataclasses import dataclass
 
 from agent.contract.codec import parse_us
 from spark_rollup.report.page import text
-from spark_rollup.report.page.address import marks, timeline_id
-from spark_rollup.report.page.data import Links, PageData, Row, TaskKey, natural, pod_key, task_key
-from spark_rollup.report.page.text import (
-    clock,
-    code,
-    count,
-    day,
-    escape,
-    fitting,
-    name,
-    paged,
-    rest,
-)  # fmt: skip
+from spark_rollup.report.page.data import (
+    Links,
+    PageData,
+    Row,
+    TaskKey,
+    anchor,
+    link,
+    marks,
+    natural,
+    pod_key,
+    task_key,
+)
+from spark_rollup.report.page.text import clock, code, count, day, escape, fitting, name, paged, rest
 from spark_rollup.report.story import some
 
 TIMELINES_BYTES = 1_250_000
@@ -69,9 +69,9 @@ def section(data: PageData, links: Links) -> tuple[str, frozenset[TaskKey]]:
     if not wanted:
         return text.section(*title, "No task has a finding, so none is drawn."), frozenset()
     unknown = [row for row in data.timelines if row["lane"] == "unknown"]
-    about, several = _incidents(data, links), data.several()
+    about = _incidents(data, links)
     figures = (
-        _figure(key, rows[key], unknown, findings[key], axes[key[:2]], about.get(key, []), several)
+        _figure(key, rows[key], unknown, findings[key], axes[key[:2]], about.get(key, []), data.several)
         for key in wanted
     )
     drawn = fitting(figures, TIMELINES_BYTES)
@@ -99,7 +99,7 @@ def _incidents(data: PageData, links: Links) -> Mapping[TaskKey, list[str]]:
     for incident in data.incidents:
         if address := links.card(incident):
             for key in dict.fromkeys(task_key(one.row) for _, one in incident.findings if one.task_id):
-                found[key].append(f'<a href="#{address}">{code(incident.id)}</a>')
+                found[key].append(link(address, code(incident.id)))
     return found
 
 
@@ -147,11 +147,11 @@ def _figure(
         flags = [row for row in findings if row["pod"] == pod]
         drawn = "".join(_row(pod, own, blind, flags, axis, top))
         parts.append(f'<g transform="translate(0 {AXIS + index * ROW})">{drawn}</g>')
-    words = some(about, 4) or count(len(findings), "finding")
+    at, words = anchor("t", key), some(about, 4) or count(len(findings), "finding")
     service = f"{key[0] or '-'}/{key[1]}" if several else key[1]
     return (
-        f'<figure id="{timeline_id(key)}"{marks(key[0], [key[1]], pods)}>'
-        f'<figcaption><a href="#{timeline_id(key)}">{name(f"{service}/{key[2]}")}</a> <small>{words}</small>'
+        f'<figure id="{at}"{marks(key[0], [key[1]], pods)}>'
+        f"<figcaption>{link(at, name(f'{service}/{key[2]}'))} <small>{words}</small>"
         f'</figcaption><svg viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" role="img" '
         f'aria-label="Timeline across {len(pods)} pods">{"".join(parts)}</svg></figure>'
     )

@@ -9,7 +9,6 @@ from agent.contract.audited import FleetIncident
 from agent.contract.codec import parse_us
 from spark_rollup.fleet.restarts import UNDECIDED
 from spark_rollup.report.missed import in_words
-from spark_rollup.report.page.address import pod_name, short
 from spark_rollup.report.page.data import (
     REMARK,
     SEVERITIES,
@@ -19,7 +18,8 @@ from spark_rollup.report.page.data import (
     PodKey,
     counts_as,
     pod_key,
-)  # fmt: skip
+    short,
+)
 from spark_rollup.report.page.text import (
     NAMED,
     clip,
@@ -130,8 +130,7 @@ def _unseen_names(data: PageData) -> str:
     pods = unseen_now(data)
     if len(pods) > 3:
         return count(len(pods), "pod")
-    several = data.several()
-    return ", ".join(pod_name(pod, several) for pod in pods)
+    return ", ".join(map(data.pod, pods))
 
 
 def header(data: PageData, links: Links) -> str:
@@ -150,8 +149,7 @@ def _since_last(data: PageData, links: Links) -> str:
     words = escape(since.in_words())
     for change in (Change.NEW, Change.WORSE):
         found = [x for x in data.incidents if since.now.get((x.namespace, x.id)) is change]
-        ways = [f'<a href="#{at}">{short(x)}</a>' if (at := links.card(x)) else short(x) for x in found]
-        words += f"; {change.value}: {some(ways, CHANGES)}" if ways else ""
+        words += f"; {change.value}: {some(list(map(links.to, found)), CHANGES)}" if found else ""
     over = some([clip(in_a_line(row)) for row in since.gone], MOST_PODS)
     gone = fold("What is gone", f'<p class="facts">{over}</p>') if over else ""
     return f'<p class="facts changed">{words[0].upper()}{words[1:]}</p>{gone}'
@@ -222,11 +220,10 @@ def tiles(data: PageData) -> str:
 
 def box(data: PageData) -> str:
     """Name what was not seen, and what else is not in the audit; nothing if all was seen."""
-    several = data.several()
     lines = []
     for head, pods in unseen(data).items():
         if pods:
-            names = [f"{pod_name(pod, several)} <small>{why}</small>" for pod, why in pods.items()]
+            names = [f"{data.pod(pod)} <small>{why}</small>" for pod, why in pods.items()]
             lines.append(f"<b>{head}:</b> {_folded(names)}")
     if data.expected:
         named_ = data.expected.named()[:MOST_PODS]
