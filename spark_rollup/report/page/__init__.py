@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from agent.contract.markup import escape
 from spark_rollup.report.page import filters, incidents, pods, timelines, verdict
 from spark_rollup.report.page.data import Links, PageData, cards_of
 from spark_rollup.report.page.filters import SCRIPT, digest
 from spark_rollup.report.page.style import CSS
-from spark_rollup.report.page.text import escape
 
 __all__ = ["PageData", "render"]
 

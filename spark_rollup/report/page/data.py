@@ -12,11 +12,12 @@ from typing import Any
 from agent.contract.audited import FleetIncident
 from agent.contract.codec import parse_us
 from agent.contract.events import Severity, Status
+from agent.contract.markup import escape
 from spark_rollup.fleet.restarts import UNDECIDED
 from spark_rollup.report import unread
 from spark_rollup.report.expected import Expected
 from spark_rollup.report.missed import missed
-from spark_rollup.report.page.text import clip, escape, name, named
+from spark_rollup.report.page.text import clip, name, named
 from spark_rollup.report.since_last import SinceLast
 from spark_rollup.report.story import texts
 
@@ -214,7 +215,8 @@ def _service(incident: FleetIncident) -> str:
 
 
 def _named(names: Iterable[str], limit: int) -> str:
-    return named(sorted(names, key=lambda x: natural((x,))), limit)
+    ordered = sorted(names, key=lambda x: natural((x,)))
+    return named(ordered, limit)
 
 
 def link(address: str, words: str) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from agent.contract.audited import AGENT, FleetIncident
 from agent.contract.codec import parse_us
 from agent.contract.events import Severity, Status
-from agent.contract.markup import coded
+from agent.contract.markup import coded, escape
 from agent.contract.wording import of_release
 from spark_rollup.report.page import text
 from spark_rollup.report.page.data import (
@@ -27,36 +27,15 @@ from spark_rollup.report.page.data import (
     task_key,
     whole,
 )
-from spark_rollup.report.page.text import (
-    NAMED,
-    clip,
-    clock,
-    code,
-    count,
-    day,
-    escape,
-    fitting,
-    fold,
-    moment,
-    named,
-    paged,
-    rest,
-)  # fmt: skip
+from spark_rollup.report.page.text import NAMED, clip, clock, code, count, day, moment, named
 from spark_rollup.report.page.verdict import read, unseen_now
 from spark_rollup.report.restart_answer import age as span
 from spark_rollup.report.story import some, texts
 
-INCIDENTS = 1000
-"""Incidents with a card, the worst first."""
-
-EVIDENCE_BYTES, EVIDENCE_OF_ONE_BYTES = 4 << 20, 128 << 10
-"""What the evidence inside all cards, and inside one, may take."""
-
-FINDINGS_OF_ONE, STEPS_OF_ONE = 20, 40
-"""Findings of one incident, and steps of one finding; the last steps are the ones that decided."""
-
-INSTRUCTIONS, LINKS = 12, 6
-"""Instructions that the list of what to do has, and links that a line has; more is no list of first things."""
+INCIDENTS = 1000  # with a card, the worst first
+EVIDENCE_BYTES, EVIDENCE_OF_ONE_BYTES = 4 << 20, 128 << 10  # inside all cards, and inside one
+FINDINGS_OF_ONE, STEPS_OF_ONE = 20, 40  # steps of one finding: the last ones decided
+INSTRUCTIONS, LINKS = 12, 6  # of the list of what to do, and of a line; more is no list of first things
 
 _FINDINGS = "<code>findings.jsonl</code>"
 
@@ -111,10 +90,10 @@ def section(data: PageData, links: Links) -> str:
     for incident, html in zip(cards, _cards(cards, data, links), strict=True):
         kind = "Remarks" if incident.severity is Severity.INFO else ""
         groups["Resolved" if incident.status is Status.RESOLVED else kind].append(html)
-    parts = [paged(groups[""], "incidents") if groups[""] else _nothing(data)]
+    parts = [text.paged(groups[""], "incidents") if groups[""] else _nothing(data)]
     for title, noun in (("Remarks", "remarks"), ("Resolved", "resolved incidents")):
         if found := groups[title]:
-            parts.append(fold(f"{title} &middot; {len(found)}", paged(found, noun), "page group"))
+            parts.append(text.fold(f"{title} &middot; {len(found)}", text.paged(found, noun), "page group"))
     left = ordered[INCIDENTS:]
     resolved = sum(x.status is Status.RESOLVED for x in left)
     over = f"; {resolved} of them resolved" if resolved else ""
@@ -122,7 +101,9 @@ def section(data: PageData, links: Links) -> str:
         f" ({by_severity(map(counts_as, left))}{over}), none worse. All are in <code>incidents.jsonl</code>, "
     )
     where += f"their findings in {_FINDINGS}."
-    return text.section("incidents", "Incidents", "", "".join(parts) + rest(len(left), "incident", where))
+    return text.section(
+        "incidents", "Incidents", "", "".join(parts) + text.rest(len(left), "incident", where)
+    )
 
 
 def _nothing(data: PageData) -> str:
@@ -146,12 +127,8 @@ def _card(incident: FleetIncident, data: PageData, links: Links, taken: set[str]
     here, severity = links.card(incident), incident.severity.value
     also = [address for one in incident.absorbed[:NAMES_OF_ONE] if (address := local_id(one)) not in taken]
     taken.update(also)
-    missing = ", ".join(map(code, texts(incident.lead.row.get("missing_facts"))))
-    ask = (
-        f'<p class="meta">Settings that would decide more: {missing} (<code>--set KEY=VALUE</code>).</p>'
-        if missing
-        else ""
-    )
+    asked = _asked(incident.lead.row)
+    ask = f'<p class="meta">S{asked[1:]}.</p>' if asked else ""
     issues = f"{clip(', '.join(incident.upstream), 200)}: " if incident.upstream else ""
     done, asks = ("", "Next") if incident.status is Status.OPEN else (" done", "What was to be done")
     return (
@@ -193,7 +170,7 @@ def _everyone(incident: FleetIncident) -> str:
         if len(values) > NAMED:
             more = ", in <code>incidents.jsonl</code>" if len(values) > NAMES_OF_ONE else ""
             parts.append(f'<p class="meta">{noun}: {named(values, NAMES_OF_ONE)}{more}</p>')
-    return fold("All tasks and pods", "".join(parts), "evidence") if parts else ""
+    return text.fold("All tasks and pods", "".join(parts), "evidence") if parts else ""
 
 
 def _more(incident: FleetIncident) -> str:
@@ -208,7 +185,7 @@ def _more(incident: FleetIncident) -> str:
 def _evidence(incident: FleetIncident, left_bytes: int) -> str:
     """Render the findings of an incident behind one line, the one that names it first; what does not fit is counted."""
     ordered = sorted(incident.findings, key=lambda item: item[1] is not incident.lead)
-    blocks = fitting(
+    blocks = text.fitting(
         (_finding(str(role), one.row, incident) for role, one in ordered[:FINDINGS_OF_ONE]),
         min(left_bytes, EVIDENCE_OF_ONE_BYTES),
     )
@@ -222,7 +199,7 @@ def _evidence(incident: FleetIncident, left_bytes: int) -> str:
     roles = Counter(str(role) for role, _ in ordered)
     words = ", ".join(f"{number} {escape(role)}{'s' if number > 1 else ''}" for role, number in roles.items())
     head = f"Evidence: {count(len(ordered), 'finding')} <small>{words}</small>"
-    return fold(head, "".join(blocks) + more, "evidence")
+    return text.fold(head, "".join(blocks) + more, "evidence")
 
 
 def _finding(role: str, row: Row, incident: FleetIncident) -> str:
@@ -237,6 +214,11 @@ def _finding(role: str, row: Row, incident: FleetIncident) -> str:
     )
 
 
+def _asked(row: Row) -> str:
+    keys = ", ".join(map(code, texts(row.get("missing_facts"))))
+    return keys and f"settings that would decide more: {keys} (<code>--set KEY=VALUE</code>)"
+
+
 def _facts(row: Row) -> Iterator[str]:
     if row["reported_by"] == AGENT:
         yield "reported by the pod&#x27;s agent only"
@@ -244,8 +226,8 @@ def _facts(row: Row) -> Iterator[str]:
     for word in ("confirms", "refutes", "explains"):
         if others := texts(row[word]):
             yield f"{word} {count(len(others), 'finding')} of agents"
-    if missing := texts(row["missing_facts"]):
-        yield f"settings that would decide more: {', '.join(map(code, missing))} (<code>--set KEY=VALUE</code>)"
+    if asked := _asked(row):
+        yield asked
     yield f"finding {code(row['id'])}"
 
 

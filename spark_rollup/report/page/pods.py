@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 
+from agent.contract.markup import escape
 from spark_rollup.fleet.answers import CLEAN_ONLY, DAMAGED, KEEP, SAFE
 from spark_rollup.report.page.data import (
     WORDS,
@@ -24,7 +25,6 @@ from spark_rollup.report.page.text import (
     clip,
     clock,
     code,
-    escape,
     fitting,
     fold,
     name,
@@ -45,11 +45,8 @@ from spark_rollup.report.restart_answer import (
 )
 from spark_rollup.report.story import texts
 
-TASKS_OF_ONE, RESTARTS_BYTES = 200, 1_500_000
-"""Tasks of one pod that are listed, and what all pods may take."""
-
-ROWS, TABLE_BYTES = 50, 1 << 20
-"""How many lines of a table are shown at once, and what it may take."""
+TASKS_OF_ONE, RESTARTS_BYTES = 200, 1_500_000  # tasks of one pod that are listed, and what all pods may take
+ROWS, TABLE_BYTES = 50, 1 << 20  # how many lines of a table are shown at once, and what it may take
 
 _BAD = (DAMAGED, KEEP, CLEAN_ONLY)
 

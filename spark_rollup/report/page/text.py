@@ -9,14 +9,9 @@ from agent.contract.codec import FIRST_US, LAST_US
 from agent.contract.markup import escape
 from spark_rollup.report.story import some
 
-CLIP = 2000
-"""Longer texts are cut: agents' words are free text."""
-
-NAMED = 12
-"""A line has so many names; of more it gives the number."""
-
-OPEN_AT_ONCE = 25
-"""So many blocks of one kind are shown at once, the others in folded pages of this size."""
+CLIP = 2000  # longer texts are cut: agents' words are free text
+NAMED = 12  # so many names a line has; of more it gives the number
+OPEN_AT_ONCE = 25  # so many blocks of one kind are shown at once, the others in folded pages of this size
 
 
 def clip(value: object, limit: int = CLIP) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from agent.contract.codec import parse_us
+from agent.contract.markup import escape
 from spark_rollup.report.page import text
 from spark_rollup.report.page.data import (
     Links,
@@ -20,7 +21,7 @@ from spark_rollup.report.page.data import (
     pod_key,
     task_key,
 )
-from spark_rollup.report.page.text import clock, code, count, day, escape, fitting, name, paged, rest
+from spark_rollup.report.page.text import clock, code, count, day, fitting, name, paged, rest
 from spark_rollup.report.story import some
 
 TIMELINES_BYTES = 1_250_000

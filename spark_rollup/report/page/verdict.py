@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from agent.contract.audited import FleetIncident
 from agent.contract.codec import parse_us
+from agent.contract.markup import escape
 from spark_rollup.fleet.restarts import UNDECIDED
 from spark_rollup.report.missed import in_words
+from spark_rollup.report.page import text
 from spark_rollup.report.page.data import (
     REMARK,
     SEVERITIES,
@@ -20,30 +22,13 @@ from spark_rollup.report.page.data import (
     pod_key,
     short,
 )
-from spark_rollup.report.page.text import (
-    NAMED,
-    clip,
-    clock,
-    code,
-    count,
-    day,
-    escape,
-    fold,
-    moment,
-    name,
-    named,
-    percent,
-)  # fmt: skip
+from spark_rollup.report.page.text import NAMED, clip, clock, code, count, day, moment, name, named
 from spark_rollup.report.restart_answer import age as span
 from spark_rollup.report.since_last import FILE, Change, in_a_line
 from spark_rollup.report.story import some, texts
 
-MOST_PODS = 1000
-"""Pods of one kind, or incidents, that are named behind a fold."""
-
-CHANGES = 6
-"""So many incidents that are new, or worse, are named in the first lines."""
-
+MOST_PODS = 1000  # pods of one kind, or incidents, that are named behind a fold
+CHANGES = 6  # incidents that are new, or worse, that the first lines name
 
 SILENT, BLIND, GAPS, ENDED = "Silent now", "Blind now", "Not watched for a while", "Agent has ended"
 
@@ -54,11 +39,9 @@ def unseen(data: PageData) -> dict[str, dict[PodKey, str]]:
     """Sort the pods that were not seen throughout by what was the matter; each with the reason as HTML."""
     found: dict[str, dict[PodKey, str]] = {head: {} for head in (SILENT, BLIND, GAPS, ENDED)}
     for row in data.pods:
-        state = str(row["agent_state"])
-        if state in _STATES:
+        if head := _STATES.get(str(row["agent_state"])):
             at_us = parse_us(row["last_seen"])
-            heard = f"last heard {moment(at_us)}" if at_us is not None else "never heard"
-            found[_STATES[state]][pod_key(row)] = heard
+            found[head][pod_key(row)] = f"last heard {moment(at_us)}" if at_us is not None else "never heard"
     taken = found[SILENT] | found[ENDED]
     for row in data.timelines:
         of_pod = row["lane"] == "unknown" and row["task_id"] is None and row["application_id"] is None
@@ -70,7 +53,7 @@ def unseen(data: PageData) -> dict[str, dict[PodKey, str]]:
     for row in sorted(data.coverage, key=lambda row: -row["unknown_seconds"]):
         missed, of = row["unknown_seconds"], row["span_seconds"]
         if missed > 0 and pod_key(row) not in taken:
-            share = percent(1 - missed / of if of else 0.0)
+            share = text.percent(1 - missed / of if of else 0.0)
             found[GAPS][pod_key(row)] = f"{span(missed)} of {span(of)} missing, {share} watched"
     return found
 
@@ -83,7 +66,8 @@ def unseen_now(data: PageData) -> list[PodKey]:
 
 def headline(data: PageData) -> str:
     """Say in one sentence how things are; what was not seen is never part of an all-clear."""
-    found, names = data.urgent(), _unseen_names(data)
+    found, pods = data.urgent(), unseen_now(data)
+    names = count(len(pods), "pod") if len(pods) > 3 else ", ".join(map(data.pod, pods))
     missed = escape("; ".join(filter(None, (in_words(data.coverage), data.lacking()))))
     if not found:
         return f"Unknown: {missed}" if missed else _all_clear(data, names)
@@ -91,46 +75,39 @@ def headline(data: PageData) -> str:
     if len(found) == 1:
         return f"1 {counts_as(found[0])} incident: {short(found[0])}{missing}"
     counted = Counter(map(counts_as, found))
-    counts = [(counted[word], word) for word in (*SEVERITIES[:-1], UNDECIDED)]
-    words = " and ".join(f"{number} {word}" for number, word in counts if number)
+    words = " and ".join(f"{counted[x]} {x}" for x in (*SEVERITIES[:-1], UNDECIDED) if counted[x])
     return f"{words} incidents in {_where(found)}{missing}"
 
 
 def _where(found: Sequence[FleetIncident]) -> str:
-    several = len({x.namespace for x in found}) > 1
     services = sorted({(x.namespace, x.application_id) for x in found})
     if len(services) > 3:
         return count(len(services), "application")
-    return ", ".join(
-        name("/".join(part for part in (x if several else x[1:]) if part) or "the fleet") for x in services
-    )
+    several = len({space for space, _ in services}) > 1
+    return ", ".join(_path(x if several else x[1:]) for x in services)
+
+
+def _path(parts: Sequence[object]) -> str:
+    return name("/".join(str(part) for part in parts if part) or "the fleet")
 
 
 def _all_clear(data: PageData, names: str) -> str:
     if not data.pods:
         return "Nothing was read: no pod has reported"
     found = unseen(data)
-    gaps, ended = len(found[GAPS]), len(found[ENDED])
-    unsure = sum(bool(texts(row.get("not_given"))) for row in data.releases)
-    limits = [
-        f"not seen: {names}" if names else "",
-        f"{count(gaps, 'pod')} with gaps" if gaps else "",
-        f"{count(ended, 'pod')} without an agent by now" if ended else "",
-        f"{count(sum(data.quarantine.values()), 'line')} or files not used" if data.quarantine else "",
-        f"{count(len(data.undetected()), 'detector')} disabled" if data.disabled else "",
-        f"settings of {count(unsure, 'application')} not given" if unsure else "",
-    ]
-    remarks = len(data.open_incidents())
+    remarks, unsure = len(data.open_incidents()), sum(bool(texts(x.get("not_given"))) for x in data.releases)
+    limits = (
+        (len(found[GAPS]), "pod", "{} with gaps"),
+        (len(found[ENDED]), "pod", "{} without an agent by now"),
+        (sum(data.quarantine.values()), "line", "{} or files not used"),
+        (len(data.undetected()), "detector", "{} disabled"),
+        (unsure, "application", "settings of {} not given"),
+    )
+    said = [f"not seen: {names}"] if names else []
+    said += [words.format(count(number, noun)) for number, noun, words in limits if number]
     but = f" but {count(remarks, WORDS[REMARK])}" if remarks else ""
-    within = f" ({', '.join(filter(None, limits))})" if any(limits) else ""
+    within = f" ({', '.join(said)})" if said else ""
     return f"Nothing wrong found in what was watched{but}{within}"
-
-
-def _unseen_names(data: PageData) -> str:
-    pods = unseen_now(data)
-    if len(pods) > 3:
-        return count(len(pods), "pod")
-    return ", ".join(map(data.pod, pods))
 
 
 def header(data: PageData, links: Links) -> str:
@@ -148,37 +125,30 @@ def _since_last(data: PageData, links: Links) -> str:
         return ""
     words = escape(since.in_words())
     for change in (Change.NEW, Change.WORSE):
-        found = [x for x in data.incidents if since.now.get((x.namespace, x.id)) is change]
-        words += f"; {change.value}: {some(list(map(links.to, found)), CHANGES)}" if found else ""
+        found = [links.to(x) for x in data.incidents if since.now.get((x.namespace, x.id)) is change]
+        words += f"; {change.value}: {some(found, CHANGES)}" if found else ""
     over = some([clip(in_a_line(row)) for row in since.gone], MOST_PODS)
-    gone = fold("What is gone", f'<p class="facts">{over}</p>') if over else ""
+    gone = text.fold("What is gone", f'<p class="facts">{over}</p>') if over else ""
     return f'<p class="facts changed">{words[0].upper()}{words[1:]}</p>{gone}'
 
 
 def _age(data: PageData) -> str:
     """Say how old the verdict is: `as of ..., newest event 2 min old, run took 41 s`."""
-    parts = [f"as of {moment(data.as_of_us)}"]
+    parts, written_us = [f"as of {moment(data.as_of_us)}"], data.written_us
     newest = max((parse_us(row["last_seen"]) or 0 for row in data.pods), default=0)
-    if data.written_us and newest:
-        old = (data.written_us - newest) / 1e6
-        parts.append(
-            f"newest event {span(old)} old" if old >= 0 else f"newest event {span(-old)} ahead of this clock"
-        )
+    if written_us and newest:
+        old = (written_us - newest) / 1e6
+        parts.append(f"newest event {span(abs(old))} {'old' if old >= 0 else 'ahead of this clock'}")
     if data.took_s is not None:
         parts.append(f"run took {span(data.took_s)}")
     # a page that is left open gets older: a script counts on from here
-    at = (
-        f' <strong id="age" data-at="{data.written_us // 1000}" role="status"></strong>'
-        if data.written_us
-        else ""
-    )
-    return f"{', '.join(parts)}{at}"
+    at = f' <strong id="age" data-at="{written_us // 1000}" role="status"></strong>' if written_us else ""
+    return ", ".join(parts) + at
 
 
 def read(data: PageData) -> str:
     """Say what was read."""
-    applications = data.applications()
-    tasks = sum(row["tasks_held"] for row in data.pods)
+    applications, tasks = data.applications(), sum(row["tasks_held"] for row in data.pods)
     stores = {(row["namespace"], row["application_id"], row["task_id"]) for row in data.restarts}
     seen = f", {count(len(stores), 'task')} known" if len(stores) > tasks else ""
     apps = f": {named(applications, 5)}" if applications else ""
@@ -188,8 +158,8 @@ def read(data: PageData) -> str:
         f"{count(tasks, 'task')} held now{seen}",
     ]
     if data.coverage:
-        first = data.first_seen_us()
-        until = clock(data.as_of_us) if day(first) == day(data.as_of_us) else moment(data.as_of_us)
+        first, last = data.first_seen_us(), data.as_of_us
+        until = clock(last) if day(first) == day(last) else moment(last)
         parts.append(f"{day(first)} {clock(first)} to {until}")
     return " &middot; ".join(parts)
 
@@ -197,63 +167,54 @@ def read(data: PageData) -> str:
 def tiles(data: PageData) -> str:
     """Render the counts: open incidents by severity, resolved ones, and pods that are seen right now."""
     alive = Counter(map(counts_as, data.open_incidents()))
-    cells = [
-        (
-            word if alive[word] else "none",
-            alive[word],
-            f"{WORDS[word]}{'s' if word == REMARK else ''}, open",
-        )
-        for word in (*SEVERITIES, UNDECIDED)
-        if word in SEVERITIES or alive[word]
+    cells: list[tuple[str, object, str]] = [
+        (x if alive[x] else "none", alive[x], f"{WORDS[x]}{'s' if x == REMARK else ''}, open")
+        for x in (*SEVERITIES, UNDECIDED)
+        if x in SEVERITIES or alive[x]
     ]
     resolved = len(data.incidents) - alive.total()
+    cells.append(("" if resolved else "none", resolved, "resolved"))
     missing, total = len(unseen_now(data)), len(data.pods)
     seen = total - missing - len(unseen(data)[ENDED])
     kind = "warning" if missing or not total else "good" if seen else "none"
-    cells.append(("" if resolved else "none", resolved, "resolved"))
+    cells.append((kind, f"{seen} of {total}", "pods seen now"))
     body = "".join(
-        f'<div class="tile {kind}"><b>{value}</b><span>{label}</span></div>'
-        for kind, value, label in (*cells, (kind, f"{seen} of {total}", "pods seen now"))
+        f'<div class="tile {kind}"><b>{x}</b><span>{label}</span></div>' for kind, x, label in cells
     )
     return f'<div class="tiles">{body}</div>'
 
 
 def box(data: PageData) -> str:
     """Name what was not seen, and what else is not in the audit; nothing if all was seen."""
-    lines = []
-    for head, pods in unseen(data).items():
-        if pods:
-            names = [f"{data.pod(pod)} <small>{why}</small>" for pod, why in pods.items()]
-            lines.append(f"<b>{head}:</b> {_folded(names)}")
-    if data.expected:
-        named_ = data.expected.named()[:MOST_PODS]
-        lines += [f"<b>{clip(head[0].upper() + head[1:])}:</b> {clip(text)}" for head, text in named_]
-    if data.since_last and data.since_last.not_heard:
-        lost = [clip(in_a_line(row)) for row in data.since_last.not_heard]
-        lines.append(f"<b>Incidents not heard of any more:</b> {some(lost, NAMED)}; see <code>{FILE}</code>")
-    if data.quarantine:
-        words = ", ".join(f"{number} {escape(reason)}" for reason, number in sorted(data.quarantine.items()))
-        lines.append(f"<b>Not used:</b> {words}; see the table <code>quarantine</code>")
-    missed = in_words(data.coverage)
-    if missed:
-        lines.append(f"<b>Not in the input:</b> {escape(missed)}")
+    lines = "".join(f"<li><b>{head}:</b> {words}</li>" for head, words in _not_seen(data).items() if words)
+    return lines and (
+        '<section class="unseen" aria-labelledby="unseen"><h2 id="unseen">Not seen</h2>'
+        f'<p class="lead">Anything may have happened there.</p><ul>{lines}</ul></section>'
+    )
+
+
+def _not_seen(data: PageData) -> Mapping[str, str]:
+    """Put what is not in the audit into words, by heads; empty: it is."""
+    found = {
+        head: _folded([f"{data.pod(pod)} <small>{why}</small>" for pod, why in pods.items()])
+        for head, pods in unseen(data).items()
+    }
+    for head, words in data.expected.named()[:MOST_PODS] if data.expected else ():
+        found[clip(head[0].upper() + head[1:])] = clip(words)
+    lost = [clip(in_a_line(row)) for row in data.since_last.not_heard] if data.since_last else []
+    unused = ", ".join(f"{number} {escape(reason)}" for reason, number in sorted(data.quarantine.items()))
     not_given = [
-        f"{name('/'.join(str(part) for part in (row['namespace'], row['application_id']) if part))}"
-        f" <small>{escape(', '.join(keys))}</small>"
+        f"{_path((row['namespace'], row['application_id']))} <small>{escape(', '.join(keys))}</small>"
         for row in data.releases
         if (keys := texts(row.get("not_given")))
     ]
-    if not_given:
-        lines.append(f"<b>Settings that no agent was given:</b> {some(not_given, NAMED)}")
-    if data.disabled:
-        lines.append(f"<b>Not searched for, disabled by settings of agents:</b> {_disabled(data)}")
-    if not lines:
-        return ""
-    items = "".join(f"<li>{line}</li>" for line in lines)
-    return (
-        '<section class="unseen" aria-labelledby="unseen"><h2 id="unseen">Not seen</h2>'
-        f'<p class="lead">Anything may have happened there.</p><ul>{items}</ul></section>'
-    )
+    return found | {
+        "Incidents not heard of any more": f"{some(lost, NAMED)}; see <code>{FILE}</code>" if lost else "",
+        "Not used": unused and f"{unused}; see the table <code>quarantine</code>",
+        "Not in the input": escape(in_words(data.coverage)),
+        "Settings that no agent was given": some(not_given, NAMED),
+        "Not searched for, disabled by settings of agents": _disabled(data),
+    }
 
 
 def _disabled(data: PageData) -> str:
@@ -272,5 +233,5 @@ def _folded(words: Sequence[str]) -> str:
     if not more:
         return ", ".join(words)
     last = f"; {count(left, 'pod')} more in the table <code>pods</code>" if left > 0 else ""
-    hidden = fold(f"and {len(words) - NAMED} more", ", ".join(more) + last)
+    hidden = text.fold(f"and {len(words) - NAMED} more", ", ".join(more) + last)
     return ", ".join(words[:NAMED]) + hidden

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.contract.audited import read
+from agent.contract.markup import escape
 from spark_rollup.report.page import render, text
 from spark_rollup.report.page.filters import SCRIPT, digest
 from spark_rollup.report.page.style import CSS
@@ -227,6 +228,6 @@ def test_any_time_can_be_written(at_us):
 @given(value=st.text())
 def test_any_text_is_safe(value):
     """In an element and in a quoted attribute, however it is cut."""
-    for written in (text.escape(value), text.clip(value, 3), text.name(value)):
+    for written in (escape(value), text.clip(value, 3), text.name(value)):
         assert not {'"', "\x00", "\n"} & set(written)
-        assert Balance(f'<p title="{text.escape(value)}">{written}</p>').tags[0] == "p"
+        assert Balance(f'<p title="{escape(value)}">{written}</p>').tags[0] == "p"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from spark_rollup.report.page import render, restarts
+from spark_rollup.report.page import pods, render
 from spark_rollup.report.restart_answer import ANSWERS
 from tests.spark_rollup.report.page.page_check import section, whole, words
 from tests.spark_rollup.report.page.page_rows import answer, finding, page
@@ -118,5 +118,5 @@ def test_the_words_are_explained():
 
 def test_very_many_tasks_of_a_pod_are_counted():
     """The list of one pod ends, with a number."""
-    rows = [answer(task_id=f"0_{n}") for n in range(restarts.TASKS_OF_ONE + 7)]
+    rows = [answer(task_id=f"0_{n}") for n in range(pods.TASKS_OF_ONE + 7)]
     assert "7 more in the table" in shown(restarts=rows)
