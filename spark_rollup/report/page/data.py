@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -17,21 +18,16 @@ from spark_rollup.fleet.restarts import UNDECIDED
 from spark_rollup.report import unread
 from spark_rollup.report.expected import Expected
 from spark_rollup.report.missed import missed
-from spark_rollup.report.page.text import clip, name, named
+from spark_rollup.report.page.text import clip, code, name, named
 from spark_rollup.report.since_last import SinceLast
 from spark_rollup.report.story import texts
 
 Row = Mapping[str, Any]
 
-TaskKey = tuple[str, str, str]
-"""Namespace, application, task."""
+TaskKey = tuple[str, str, str]  # namespace, application, task
+PodKey = tuple[str, str]  # namespace, pod
 
-PodKey = tuple[str, str]
-"""Namespace, pod."""
-
-SEVERITIES = ("critical", "warning", "info")
-"""The most severe first, as the page lists them."""
-
+SEVERITIES = ("critical", "warning", "info")  # the most severe first, as the page lists them
 WORDS = {"critical": "critical", "warning": "warning", "info": "remark", UNDECIDED: UNDECIDED}
 """How the page calls an incident of each severity, and a question."""
 
@@ -45,24 +41,24 @@ class PageData:
     as_of_us: int
     version: str
     incidents: Sequence[FleetIncident] = ()
-    findings: Sequence[Row] = ()
-    """`schemas.FINDING` rows, in the order of the page: they are counted and drawn."""
+    findings: Sequence[Row] = ()  # of `schemas.FINDING`, in the order of the page: they are counted and drawn
     coverage: Sequence[Row] = ()
     pods: Sequence[Row] = ()
-    timelines: Sequence[Row] = ()
-    """`schemas.TIMELINE` rows of the tasks that have findings, and of pods as a whole."""
+    timelines: Sequence[
+        Row
+    ] = ()  # of `schemas.TIMELINE`: of tasks that have findings, and of pods as a whole
     quarantine: Mapping[str, int] = field(default_factory=dict)  # number of unusable lines by reason
     unread: Mapping[str, int] = field(default_factory=dict)  # lines of another major version by namespace/pod
     unfinished: Mapping[str, str] = field(default_factory=dict)  # see `unpacked.unfinished`
     releases: Sequence[Row] = ()  # namespace, application_id and not_given of every application
-    disabled: Sequence[Row] = ()
-    """namespace, application_id, pod, detector and reason of detectors that agents have disabled."""
+    disabled: Sequence[
+        Row
+    ] = ()  # namespace, application_id, pod, detector and reason, as agents have disabled
     restarts: Sequence[Row] = ()
     known_pods: Sequence[Row] = ()  # namespace, pod, doubt (null: none) and gone of every pod
     written_us: int = 0  # when the page was written, microseconds since the epoch; 0 = not known
     took_s: float | None = None  # how long the run took until then, seconds; None = not known
-    since_last: SinceLast | None = None
-    """What changed since the last audit of the same output; None = there is none, or of a later time."""
+    since_last: SinceLast | None = None  # what changed since the last audit; None = none, or of a later time
     expected: Expected | None = None  # what is missing of the pods that were expected; None = none were named
 
     def applications(self) -> list[str]:
@@ -74,9 +70,9 @@ class PageData:
         """Whether pods and tasks must be named with their namespace."""
         return len({x.namespace for x in self.incidents} | {pod_key(row)[0] for row in self.pods}) > 1
 
-    def pod(self, key: PodKey) -> str:
-        """Name a pod, with its namespace where there are several."""
-        return name(f"{key[0] or '-'}/{key[1]}" if self.several else key[1])
+    def called(self, key: Sequence[str]) -> str:
+        """Name a pod or task, with its namespace where there are several."""
+        return name("/".join((key[0] or "-", *key[1:]) if self.several else key[1:]))
 
     def first_seen_us(self) -> int:
         """Find when the covered time begins, microseconds since the epoch."""
@@ -135,6 +131,17 @@ class Links:
         """Name where an incident is, as a link if it has a card."""
         return link(at, short(incident)) if (at := self.card(incident)) else short(incident)
 
+    def about(
+        self, incidents: Iterable[FleetIncident], keys: Callable[[FleetIncident], Iterable[TaskKey]]
+    ) -> Mapping[TaskKey, list[str]]:
+        """Link each task to the cards of incidents about it."""
+        found: dict[TaskKey, list[str]] = defaultdict(list)
+        for one in incidents:
+            if address := self.card(one):
+                for key in keys(one):
+                    found[key].append(link(address, code(one.id)))
+        return found
+
 
 def counts_as(incident: FleetIncident) -> str:
     """Say what an incident is counted as: a question, or its severity."""
@@ -144,6 +151,11 @@ def counts_as(incident: FleetIncident) -> str:
 def task_key(row: Row) -> TaskKey:
     """Name the task of a row."""
     return str(row["namespace"] or ""), str(row["application_id"]), str(row["task_id"])
+
+
+def tasks_of(incident: FleetIncident) -> list[TaskKey]:
+    """List the tasks that an incident's findings are about."""
+    return list(dict.fromkeys(task_key(one.row) for _, one in incident.findings if one.task_id))
 
 
 def pod_key(row: Row) -> PodKey:
@@ -157,9 +169,7 @@ def natural(key: Sequence[str]) -> list[tuple[int, int, str]]:
     return [(0, int(part), "") if part.isascii() and part.isdigit() else (1, 0, part) for part in parts]
 
 
-NAMES_OF_ONE = 200
-"""Tasks, pods and agents' incidents that one incident names; of more it gives the number."""
-
+NAMES_OF_ONE = 200  # tasks, pods and agents' incidents that one incident names; of more it gives the number
 _PLAIN = re.compile(r"i-[A-Za-z0-9._-]{1,78}")
 """Any other text may break the page, or be the address of something else on it."""
 

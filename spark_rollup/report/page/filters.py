@@ -12,17 +12,13 @@ from collections.abc import Iterable, Sequence
 from agent.contract.audited import FleetIncident
 from spark_rollup.report.page.data import SEVERITIES, WORDS, PageData
 from spark_rollup.report.page.text import clip
-from spark_rollup.report.story import texts
 
-CHOICES = 500
-"""So many names a list offers."""
+CHOICES = 500  # so many names a list offers
 
 
 def form(data: PageData, cards: Sequence[FleetIncident]) -> str:
     """Render the form: application, namespace, pod, severity and free text."""
-    applications = {x.application_id for x in cards} | {
-        app for row in data.pods for app in texts(row["applications"])
-    }
+    applications = {x.application_id for x in cards} | set(data.applications())
     namespaces = {x.namespace for x in cards} | {str(row["namespace"] or "") for row in data.pods}
     pods = {str(row["pod"]) for row in data.pods} | {pod for x in cards for pod in x.pods}
     known = "".join(f'<option value="{clip(x, 300)}"></option>' for x in sorted(pods)[:CHOICES])
@@ -68,13 +64,10 @@ SCRIPT = """
   const has = (x, key, value) => (x.dataset[key] ?? '').split('\\n').includes(value);
   const asked = () => Object.fromEntries(keys.map(k => [k, form.elements[k]?.value.trim() ?? '']));
 
-  function matches(x, q, words) {
-    if (q.s && x.dataset.s && x.dataset.s !== q.s) return false;
-    if (q.a && !has(x, 'a', q.a)) return false;
-    if (q.n && !has(x, 'n', q.n)) return false;
-    if (q.p && !('more' in x.dataset) && !(x.dataset.p ?? '').toLowerCase().includes(q.p.toLowerCase())) return false;
-    return words.every(word => text(x).includes(word));
-  }
+  const matches = (x, q, words) => !(q.s && x.dataset.s && x.dataset.s !== q.s)
+    && (!q.a || has(x, 'a', q.a)) && (!q.n || has(x, 'n', q.n))
+    && (!q.p || 'more' in x.dataset || (x.dataset.p ?? '').toLowerCase().includes(q.p.toLowerCase()))
+    && words.every(word => text(x).includes(word));
 
   function apply() {
     const q = asked(), active = keys.some(k => q[k]), words = q.t.toLowerCase().split(/\\s+/).filter(Boolean);

@@ -24,7 +24,7 @@ from spark_rollup.report.page.data import (
     local_id,
     marks,
     place,
-    task_key,
+    tasks_of,
     whole,
 )
 from spark_rollup.report.page.text import NAMED, clip, clock, code, count, day, moment, named
@@ -49,12 +49,12 @@ def in_order(data: PageData) -> list[FleetIncident]:
 
 def todo(data: PageData, links: Links) -> str:
     """Render what open incidents ask for, the worst first; equal instructions about one application are one step."""
-    groups: dict[tuple[str, str, str], list[FleetIncident]] = {}
-    for incident in sorted(data.urgent(), key=lambda x: -x.severity.rank):
-        key = (incident.namespace, incident.application_id, incident.next_action)
-        groups.setdefault(key, []).append(incident)
-    if len(data.urgent()) < 2:  # the card of a single one is right below
+    urgent = sorted(data.urgent(), key=lambda x: -x.severity.rank)
+    if len(urgent) < 2:  # the card of a single one is right below
         return ""
+    groups: dict[tuple[str, str, str], list[FleetIncident]] = {}
+    for one in urgent:
+        groups.setdefault((one.namespace, one.application_id, one.next_action), []).append(one)
     steps = list(groups.values())
     items = "".join(f"<li>{_instruction(group, links)}</li>" for group in steps[:INSTRUCTIONS])
     left = [counts_as(incident) for group in steps[INSTRUCTIONS:] for incident in group]
@@ -87,9 +87,13 @@ def section(data: PageData, links: Links) -> str:
     groups: dict[str, list[str]] = {"": [], "Remarks": [], "Resolved": []}
     ordered = in_order(data)
     cards = ordered[:INCIDENTS]
-    for incident, html in zip(cards, _cards(cards, data, links), strict=True):
+    left_bytes, taken = EVIDENCE_BYTES, set(links.cards.values())
+    for incident in cards:
+        folded = _evidence(incident, left_bytes)
+        left_bytes -= len(folded.encode())
         kind = "Remarks" if incident.severity is Severity.INFO else ""
-        groups["Resolved" if incident.status is Status.RESOLVED else kind].append(html)
+        kind = "Resolved" if incident.status is Status.RESOLVED else kind
+        groups[kind].append(_card(incident, data, links, taken, folded))
     parts = [text.paged(groups[""], "incidents") if groups[""] else _nothing(data)]
     for title, noun in (("Remarks", "remarks"), ("Resolved", "resolved incidents")):
         if found := groups[title]:
@@ -97,13 +101,12 @@ def section(data: PageData, links: Links) -> str:
     left = ordered[INCIDENTS:]
     resolved = sum(x.status is Status.RESOLVED for x in left)
     over = f"; {resolved} of them resolved" if resolved else ""
+    counts = by_severity(map(counts_as, left)) + over
     where = (
-        f" ({by_severity(map(counts_as, left))}{over}), none worse. All are in <code>incidents.jsonl</code>, "
+        f" ({counts}), none worse. All are in <code>incidents.jsonl</code>, their findings in {_FINDINGS}."
     )
-    where += f"their findings in {_FINDINGS}."
-    return text.section(
-        "incidents", "Incidents", "", "".join(parts) + text.rest(len(left), "incident", where)
-    )
+    parts.append(text.rest(len(left), "incident", where))
+    return text.section("incidents", "Incidents", "", "".join(parts))
 
 
 def _nothing(data: PageData) -> str:
@@ -112,14 +115,6 @@ def _nothing(data: PageData) -> str:
         f'<p class="card {calm}"><b>No open incident</b> in what was read: {read(data)}. No finding does not mean no '
         "damage: unwatched times are listed above, and anything before the first event is unknown.</p>"
     )
-
-
-def _cards(cards: Sequence[FleetIncident], data: PageData, links: Links) -> Iterator[str]:
-    left, taken = EVIDENCE_BYTES, set(links.cards.values())
-    for incident in cards:
-        folded = _evidence(incident, left)
-        left -= len(folded.encode())
-        yield _card(incident, data, links, taken, folded)
 
 
 def _card(incident: FleetIncident, data: PageData, links: Links, taken: set[str], folded: str) -> str:
@@ -155,9 +150,7 @@ def _when(incident: FleetIncident, data: PageData, links: Links) -> str:
         parts.append(escape(incident.status))
     if incident.upstream:
         parts.append(of_release(incident.upstream, incident.affected))
-    keys = [
-        key for key in dict.fromkeys(task_key(one.row) for _, one in incident.findings) if key in links.drawn
-    ]
+    keys = [key for key in tasks_of(incident) if key in links.drawn]
     if keys:
         parts.append(f"timeline of {some([link(anchor('t', key), escape(key[2])) for key in keys], LINKS)}")
     return " &middot; ".join(parts)

@@ -24,7 +24,6 @@ from spark_rollup.report.page.data import (
 from spark_rollup.report.page.text import (
     clip,
     clock,
-    code,
     fitting,
     fold,
     name,
@@ -55,7 +54,10 @@ def restarts(data: PageData, links: Links) -> tuple[str, frozenset[PodKey]]:
     """Render what `safe-to-restart` answers, with what each word means; say which pods are answered for."""
     found = pod_answers(data.restarts, data.known_pods)
     found.sort(key=lambda x: (x.is_gone, -danger(x.worst), natural(pod_key(x.pod))))
-    about, apps = _incidents(data, links), {pod_key(row): texts(row["applications"]) for row in data.pods}
+    apps = {pod_key(row): texts(row["applications"]) for row in data.pods}
+    about = links.about(
+        data.urgent(), lambda x: [(x.namespace, x.application_id, task) for task in x.tasks or ("",)]
+    )
     lines = fitting((_restart(one, data, apps, about) for one in found), RESTARTS_BYTES)
     used = {kind for one in found for kind in one.kinds or (SAFE,)}
     meanings = "".join(
@@ -74,16 +76,6 @@ def restarts(data: PageData, links: Links) -> tuple[str, frozenset[PodKey]]:
     return html, frozenset(pod_key(one.pod) for one in found[: len(lines)])
 
 
-def _incidents(data: PageData, links: Links) -> Mapping[TaskKey, list[str]]:
-    """Link each task, and each application as a whole (an empty task), to what is open about it."""
-    found: dict[TaskKey, list[str]] = defaultdict(list)
-    for one in data.urgent():
-        if address := links.card(one):
-            for task in one.tasks or ("",):
-                found[one.namespace, one.application_id, task].append(link(address, code(one.id)))
-    return found
-
-
 def _chip(word: str, number: int = 0) -> str:
     tone = "critical" if word in _BAD else "good" if word in HARMLESS else "warning"
     return f'<span class="chip {tone}">{escape(word)}{f" {number}" if number else ""}</span>'
@@ -95,7 +87,7 @@ def _restart(
     key = pod_key(one.pod)
     chips = " ".join(_chip(kind, len(rows)) for kind, rows in one.kinds.items()) or _chip(SAFE)
     head = (
-        f'<span class="where">{data.pod(key)}</span> <span class="kinds">{chips}</span> '
+        f'<span class="where">{data.called(key)}</span> <span class="kinds">{chips}</span> '
         f'<span class="say">{clip(one.words(one.worst), 400)}</span>'
     )
     applications = [*apps.get(key, []), *(str(row["application_id"]) for row in one.rows)]
@@ -144,7 +136,7 @@ def agents(data: PageData, links: Links) -> str:
     first_us = data.first_seen_us()
 
     def line(row: Row) -> str:
-        key, words = pod_key(row), data.pod(pod_key(row))
+        key, words = pod_key(row), data.called(pod_key(row))
         linked = link(anchor("r", key), words) if key in links.answered else words
         return _agent(
             row, watch.get(key, {}), _strip(gaps[key], first_us, data.as_of_us), counts[key], linked

@@ -20,12 +20,12 @@ from spark_rollup.report.page.data import (
     natural,
     pod_key,
     task_key,
+    tasks_of,
 )
-from spark_rollup.report.page.text import clock, code, count, day, fitting, name, paged, rest
+from spark_rollup.report.page.text import clock, count, day, fitting, paged, rest
 from spark_rollup.report.story import some
 
-TIMELINES_BYTES = 1_250_000
-"""What all drawings may take."""
+TIMELINES_BYTES = 1_250_000  # what all drawings may take
 
 WIDTH, LABEL, MARGIN = 1060, 128, 14
 ROW, AXIS, CURVE, BAR = 62, 26, 38, 8
@@ -70,12 +70,14 @@ def section(data: PageData, links: Links) -> tuple[str, frozenset[TaskKey]]:
     if not wanted:
         return text.section(*title, "No task has a finding, so none is drawn."), frozenset()
     unknown = [row for row in data.timelines if row["lane"] == "unknown"]
-    about = _incidents(data, links)
-    figures = (
-        _figure(key, rows[key], unknown, findings[key], axes[key[:2]], about.get(key, []), data.several)
-        for key in wanted
-    )
-    drawn = fitting(figures, TIMELINES_BYTES)
+    about = links.about(data.incidents, tasks_of)
+
+    def figure(key: TaskKey) -> str:
+        words = some(about.get(key, []), 4) or count(len(findings[key]), "finding")
+        caption = f"{link(anchor('t', key), data.called(key))} <small>{words}</small>"
+        return _figure(key, rows[key], unknown, findings[key], axes[key[:2]], caption)
+
+    drawn = fitting(map(figure, wanted), TIMELINES_BYTES)
     where = " with findings; all are in the table <code>timelines</code>."
     lead = (
         "One row per pod. The line is the changelog offset that the copy claims, the area what was really put into it: "
@@ -94,16 +96,6 @@ def _by_task(rows: Sequence[Row]) -> Mapping[TaskKey, list[Row]]:
     return found
 
 
-def _incidents(data: PageData, links: Links) -> Mapping[TaskKey, list[str]]:
-    """Link each task to its incidents."""
-    found: dict[TaskKey, list[str]] = defaultdict(list)
-    for incident in data.incidents:
-        if address := links.card(incident):
-            for key in dict.fromkeys(task_key(one.row) for _, one in incident.findings if one.task_id):
-                found[key].append(link(address, code(incident.id)))
-    return found
-
-
 def _axis(
     keys: Sequence[TaskKey], rows: Mapping[TaskKey, Sequence[Row]], findings: Mapping[TaskKey, Sequence[Row]]
 ) -> Axis | None:
@@ -111,9 +103,8 @@ def _axis(
 
     The end of an interval that lasted until the last reading is no event: a quiet hour must not squash the story.
     """
-    times = [
-        at_us for key in keys for row in findings[key] if (at_us := parse_us(row["opened_at"])) is not None
-    ]
+    opened = (parse_us(row["opened_at"]) for key in keys for row in findings[key])
+    times = [at_us for at_us in opened if at_us is not None]
     known: dict[object, object] = {}
     for row in (row for key in keys for row in rows[key]):
         lane = row["lane"]
@@ -131,9 +122,13 @@ def _axis(
 
 
 def _figure(
-    key: TaskKey, rows: Sequence[Row], unknown: Sequence[Row], findings: Sequence[Row], axis: Axis,
-    about: Sequence[str], several: bool,
-) -> str:  # fmt: skip
+    key: TaskKey,
+    rows: Sequence[Row],
+    unknown: Sequence[Row],
+    findings: Sequence[Row],
+    axis: Axis,
+    caption: str,
+) -> str:
     """Draw one task: a row per pod with who held it, what was on disk and what was not seen."""
     pods = sorted({str(row["pod"]) for row in (*rows, *findings) if row["pod"]})
     height = AXIS + ROW * len(pods) + 4
@@ -148,11 +143,8 @@ def _figure(
         flags = [row for row in findings if row["pod"] == pod]
         drawn = "".join(_row(pod, own, blind, flags, axis, top))
         parts.append(f'<g transform="translate(0 {AXIS + index * ROW})">{drawn}</g>')
-    at, words = anchor("t", key), some(about, 4) or count(len(findings), "finding")
-    service = f"{key[0] or '-'}/{key[1]}" if several else key[1]
     return (
-        f'<figure id="{at}"{marks(key[0], [key[1]], pods)}>'
-        f"<figcaption>{link(at, name(f'{service}/{key[2]}'))} <small>{words}</small>"
+        f'<figure id="{anchor("t", key)}"{marks(key[0], [key[1]], pods)}><figcaption>{caption}'
         f'</figcaption><svg viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" role="img" '
         f'aria-label="Timeline across {len(pods)} pods">{"".join(parts)}</svg></figure>'
     )
@@ -202,21 +194,17 @@ def _extent(row: Row, axis: Axis) -> str:
 
 def _last_size(rows: Sequence[Row]) -> str:
     """Say in a few words what the copy held at the last reading."""
-    readings = [
-        row for row in rows if row["lane"] == "size" and row["puts"] is not None and row["offset"] is not None
-    ]
-    if not readings:
+    sizes = [x for x in rows if x["lane"] == "size" and None not in (x["puts"], x["offset"])]
+    if not sizes:
         return ""
-    last = max(readings, key=lambda row: row["from_us"])
+    last = max(sizes, key=lambda row: row["from_us"])
     return f"{last['puts']:,} puts at {last['offset']:,}".replace(",", "\u202f")
 
 
 def _ticks(axis: Axis, height: int) -> Iterator[str]:
     seconds = (axis.to_us - axis.from_us) / 1_000_000
-    step_s = next(
-        (step for step in _STEPS_S if seconds / step <= 9), _STEPS_S[-1] * (1 + int(seconds // 777_600))
-    )
-    step_us = step_s * 1_000_000
+    long_s = _STEPS_S[-1] * (1 + int(seconds // 777_600))
+    step_us = next((step for step in _STEPS_S if seconds / step <= 9), long_s) * 1_000_000
     yield f'<text x="0" y="14">{day(axis.from_us)}, UTC</text>'
     for at_us in range(-(-axis.from_us // step_us) * step_us, axis.to_us + 1, step_us):
         x = axis.x(at_us)
@@ -227,15 +215,12 @@ def _ticks(axis: Axis, height: int) -> Iterator[str]:
 def _curves(rows: Sequence[Row], axis: Axis, top: int) -> str:
     """Draw what the copy claims (offset, a line) over what it holds (puts, an area); both end with a deletion."""
     base = ROW - BAR - 11
-    claims: list[tuple[float, float]] = []
-    holds: list[tuple[float, float]] = []
+    claims, holds = [], []
     offset = puts = 0
     steps = [row for row in rows if row["lane"] in ("size", *_MARKS)]
     for row in sorted(steps, key=lambda row: (row["from_us"], str(row["lane"]))):
-        if row["lane"] == "deleted":
-            offset = puts = 0
-        elif row["lane"] == "created":
-            puts = 0
+        if row["lane"] in ("deleted", "created"):
+            offset, puts = 0 if row["lane"] == "deleted" else offset, 0
         else:
             offset = row["offset"] if row["offset"] is not None else offset
             puts = row["puts"] if row["puts"] is not None else puts

@@ -67,7 +67,7 @@ def unseen_now(data: PageData) -> list[PodKey]:
 def headline(data: PageData) -> str:
     """Say in one sentence how things are; what was not seen is never part of an all-clear."""
     found, pods = data.urgent(), unseen_now(data)
-    names = count(len(pods), "pod") if len(pods) > 3 else ", ".join(map(data.pod, pods))
+    names = count(len(pods), "pod") if len(pods) > 3 else ", ".join(map(data.called, pods))
     missed = escape("; ".join(filter(None, (in_words(data.coverage), data.lacking()))))
     if not found:
         return f"Unknown: {missed}" if missed else _all_clear(data, names)
@@ -196,7 +196,7 @@ def box(data: PageData) -> str:
 def _not_seen(data: PageData) -> Mapping[str, str]:
     """Put what is not in the audit into words, by heads; empty: it is."""
     found = {
-        head: _folded([f"{data.pod(pod)} <small>{why}</small>" for pod, why in pods.items()])
+        head: _folded([f"{data.called(pod)} <small>{why}</small>" for pod, why in pods.items()])
         for head, pods in unseen(data).items()
     }
     for head, words in data.expected.named()[:MOST_PODS] if data.expected else ():
