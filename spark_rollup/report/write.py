@@ -29,16 +29,7 @@ from spark_rollup.report import incident_rows, last_audit, page, since_last
 from spark_rollup.report.expected import Expected
 from spark_rollup.report.page.data import counts_as, pod_key
 from spark_rollup.report.restart_answer import Known, with_steps
-from spark_rollup.schemas import (
-    CHURN,
-    COVERAGE,
-    FINDING,
-    INCIDENT,
-    PODS,
-    QUARANTINE,
-    RESTARTS,
-    TIMELINE,
-)
+from spark_rollup.schemas import CHURN, COVERAGE, FINDING, INCIDENT, PODS, QUARANTINE, RESTARTS, TIMELINE
 from spark_rollup.spark import outputs
 from spark_rollup.spark.outputs import MARKER
 from spark_rollup.spark.py4j_cache import run_parallel

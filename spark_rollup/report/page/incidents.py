@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from agent.contract.audited import AGENT, FleetIncident
 from agent.contract.codec import parse_us
@@ -123,7 +123,7 @@ def _card(incident: FleetIncident, data: PageData, links: Links, taken: set[str]
     also = [address for one in incident.absorbed[:NAMES_OF_ONE] if (address := local_id(one)) not in taken]
     taken.update(also)
     asked = _asked(incident.lead.row)
-    ask = f'<p class="meta">S{asked[1:]}.</p>' if asked else ""
+    ask = text.meta(asked and f"S{asked[1:]}.")
     issues = f"{clip(', '.join(incident.upstream), 200)}: " if incident.upstream else ""
     done, asks = ("", "Next") if incident.status is Status.OPEN else (" done", "What was to be done")
     return (
@@ -142,18 +142,16 @@ def _card(incident: FleetIncident, data: PageData, links: Links, taken: set[str]
 
 def _when(incident: FleetIncident, data: PageData, links: Links) -> str:
     ago = (data.as_of_us - incident.since_us) / 1e6
-    parts = [f"since {moment(incident.since_us)}{f' ({span(ago)} before this audit)' if ago > 0 else ''}"]
-    if incident.ended_us is not None:
-        parts.append(f"ended {moment(incident.ended_us)}")
-    parts.append(f'<span class="sure">{escape(incident.confidence)}</span>')
-    if str(incident.status) != "open":
-        parts.append(escape(incident.status))
-    if incident.upstream:
-        parts.append(of_release(incident.upstream, incident.affected))
-    keys = [key for key in tasks_of(incident) if key in links.drawn]
-    if keys:
-        parts.append(f"timeline of {some([link(anchor('t', key), escape(key[2])) for key in keys], LINKS)}")
-    return " &middot; ".join(parts)
+    before = f" ({span(ago)} before this audit)" if ago > 0 else ""
+    ways = [link(anchor("t", key), escape(key[2])) for key in tasks_of(incident) if key in links.drawn]
+    return text.row(
+        f"since {moment(incident.since_us)}{before}",
+        f"ended {moment(incident.ended_us)}" if incident.ended_us is not None else "",
+        f'<span class="sure">{escape(incident.confidence)}</span>',
+        "" if incident.status is Status.OPEN else escape(incident.status),
+        of_release(incident.upstream, incident.affected) if incident.upstream else "",
+        f"timeline of {some(ways, LINKS)}" if ways else "",
+    )
 
 
 def _everyone(incident: FleetIncident) -> str:
@@ -162,17 +160,16 @@ def _everyone(incident: FleetIncident) -> str:
     for noun, values in (("Tasks", incident.tasks), ("Pods", incident.pods)):
         if len(values) > NAMED:
             more = ", in <code>incidents.jsonl</code>" if len(values) > NAMES_OF_ONE else ""
-            parts.append(f'<p class="meta">{noun}: {named(values, NAMES_OF_ONE)}{more}</p>')
+            parts.append(text.meta(f"{noun}: {named(values, NAMES_OF_ONE)}{more}"))
     return text.fold("All tasks and pods", "".join(parts), "evidence") if parts else ""
 
 
 def _more(incident: FleetIncident) -> str:
     """Name the runbook, and the incidents of agents that are part of this one."""
-    parts = [f"runbook: <code>statewarden explain {clip(incident.lead.runbook, 100)}</code>"]
     others = [code(one) for one in incident.absorbed if one != incident.id]
-    if others:
-        parts.append(f"agents&#x27; {count(len(others), 'incident')} in it: {some(others, NAMED)}")
-    return f'<p class="meta">{" &middot; ".join(parts)}</p>'
+    also = f"agents&#x27; {count(len(others), 'incident')} in it: {some(others, NAMED)}" if others else ""
+    runbook = f"runbook: <code>statewarden explain {clip(incident.lead.runbook, 100)}</code>"
+    return text.meta(text.row(runbook, also))
 
 
 def _evidence(incident: FleetIncident, left_bytes: int) -> str:
@@ -183,12 +180,10 @@ def _evidence(incident: FleetIncident, left_bytes: int) -> str:
         min(left_bytes, EVIDENCE_OF_ONE_BYTES),
     )
     left = by_severity(one.severity for _, one in ordered[len(blocks) :])
-    more = (
-        f'<p class="meta">{"Further findings, not" if blocks else "Not"} on this page: '
-        f"{left}; all in {_FINDINGS}, by their <code>incident_id</code>.</p>"
-        if left
-        else ""
+    head = (
+        f"{'Further findings, not' if blocks else 'Not'} on this page: {left}; all in {_FINDINGS}, by their"
     )
+    more = text.meta(left and f"{head} <code>incident_id</code>.")
     roles = Counter(str(role) for role, _ in ordered)
     words = ", ".join(f"{number} {escape(role)}{'s' if number > 1 else ''}" for role, number in roles.items())
     head = f"Evidence: {count(len(ordered), 'finding')} <small>{words}</small>"
@@ -203,7 +198,7 @@ def _finding(role: str, row: Row, incident: FleetIncident) -> str:
         f'<span class="role">{escape(role)}</span> {code(row["detector"])} {place(row)} '
         f'<small><span class="word {row["severity"]}">{escape(row["severity"])}</span>, '
         f"{escape(row['confidence'])}{state}</small></summary>"
-        f'{said}{_chain(row["evidence"])}<p class="meta">{" &middot; ".join(_facts(row))}</p></details>'
+        f"{said}{_chain(row['evidence'])}{text.meta(_facts(row))}</details>"
     )
 
 
@@ -212,16 +207,15 @@ def _asked(row: Row) -> str:
     return keys and f"settings that would decide more: {keys} (<code>--set KEY=VALUE</code>)"
 
 
-def _facts(row: Row) -> Iterator[str]:
-    if row["reported_by"] == AGENT:
-        yield "reported by the pod&#x27;s agent only"
-    yield f"opened {clip(str(row['opened_at'])[:19].replace('T', ' '), 40)} UTC"
-    for word in ("confirms", "refutes", "explains"):
-        if others := texts(row[word]):
-            yield f"{word} {count(len(others), 'finding')} of agents"
-    if asked := _asked(row):
-        yield asked
-    yield f"finding {code(row['id'])}"
+def _facts(row: Row) -> str:
+    others = ((word, len(texts(row[word]))) for word in ("confirms", "refutes", "explains"))
+    return text.row(
+        "reported by the pod&#x27;s agent only" if row["reported_by"] == AGENT else "",
+        f"opened {clip(str(row['opened_at'])[:19].replace('T', ' '), 40)} UTC",
+        *(f"{word} {count(number, 'finding')} of agents" for word, number in others if number),
+        _asked(row),
+        f"finding {code(row['id'])}",
+    )
 
 
 def _chain(evidence: object) -> str:
@@ -242,5 +236,5 @@ def _chain(evidence: object) -> str:
             f'<li><time{exact} title="{title}">{shown}</time><div>{clip(step["what"])}{where}</div></li>'
         )
     left = len(steps) - STEPS_OF_ONE
-    more = f'<p class="meta">{count(left, "earlier step")} in {_FINDINGS}.</p>' if left > 0 else ""
+    more = text.meta(f"{count(left, 'earlier step')} in {_FINDINGS}." if left > 0 else "")
     return f'{more}<ol class="chain">{"".join(items)}</ol>' if items else ""

@@ -26,6 +26,7 @@ from spark_rollup.report.page.text import (
     clock,
     fitting,
     fold,
+    meta,
     name,
     paged,
     percent,
@@ -97,7 +98,7 @@ def _restart(
     ordered = sorted(one.rows, key=lambda row: natural((place(row),)))
     lines = "".join(_task(row, about) for row in ordered[:TASKS_OF_ONE])
     left = len(ordered) - TASKS_OF_ONE
-    more = f'<p class="meta">{left} more in the table <code>restarts</code></p>' if left > 0 else ""
+    more = meta(f"{left} more in the table <code>restarts</code>" if left > 0 else "")
     return (
         f'<details class="restart{" bad" if one.worst in _BAD else ""}" {attributes}>'
         f'<summary class="line">{head}</summary><ul class="tasks">{lines}</ul>{more}</details>'

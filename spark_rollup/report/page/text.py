@@ -103,3 +103,13 @@ def section(id_: str, title: str, lead: str, body: str = "") -> str:
     """Make a section of the page."""
     words = f'<p class="lead">{lead}</p>' if lead else ""
     return f'<section aria-labelledby="{id_}"><h2 id="{id_}">{title}</h2>{words}{body}</section>'
+
+
+def row(*parts: str) -> str:
+    """Put what there is to say into one line."""
+    return " &middot; ".join(filter(None, parts))
+
+
+def meta(words: str) -> str:
+    """Say something beside the point; empty: nothing."""
+    return f'<p class="meta">{words}</p>' if words else ""

@@ -152,16 +152,15 @@ def read(data: PageData) -> str:
     stores = {(row["namespace"], row["application_id"], row["task_id"]) for row in data.restarts}
     seen = f", {count(len(stores), 'task')} known" if len(stores) > tasks else ""
     apps = f": {named(applications, 5)}" if applications else ""
-    parts = [
-        f"read {count(len(data.pods), 'pod')}",
-        f"{count(len(applications), 'application')}{apps}",
-        f"{count(tasks, 'task')} held now{seen}",
-    ]
+    covered = ""
     if data.coverage:
         first, last = data.first_seen_us(), data.as_of_us
         until = clock(last) if day(first) == day(last) else moment(last)
-        parts.append(f"{day(first)} {clock(first)} to {until}")
-    return " &middot; ".join(parts)
+        covered = f"{day(first)} {clock(first)} to {until}"
+    apps = f"{count(len(applications), 'application')}{apps}"
+    return text.row(
+        f"read {count(len(data.pods), 'pod')}", apps, f"{count(tasks, 'task')} held now{seen}", covered
+    )
 
 
 def tiles(data: PageData) -> str:
