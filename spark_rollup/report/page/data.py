@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,12 +11,12 @@ from typing import Any
 from agent.contract.audited import FleetIncident
 from agent.contract.codec import parse_us
 from agent.contract.events import Severity, Status
-from agent.contract.markup import escape
 from spark_rollup.fleet.restarts import UNDECIDED
 from spark_rollup.report import unread
 from spark_rollup.report.expected import Expected
 from spark_rollup.report.missed import missed
-from spark_rollup.report.page.text import clip, code, name, named
+from spark_rollup.report.page import text
+from spark_rollup.report.page.text import code, link, name
 from spark_rollup.report.since_last import SinceLast
 from spark_rollup.report.story import texts
 
@@ -30,8 +28,6 @@ PodKey = tuple[str, str]  # namespace, pod
 SEVERITIES = ("critical", "warning", "info")  # the most severe first, as the page lists them
 WORDS = {"critical": "critical", "warning": "warning", "info": "remark", UNDECIDED: UNDECIDED}
 """How the page calls an incident of each severity, and a question."""
-
-REMARK = SEVERITIES[-1]
 
 
 @dataclass(frozen=True)
@@ -163,54 +159,24 @@ def pod_key(row: Row) -> PodKey:
     return str(row["namespace"] or ""), str(row["pod"])
 
 
-def natural(key: Sequence[str]) -> list[tuple[int, int, str]]:
-    """Order names as people count: `0_2` before `0_10`."""
-    parts = re.split(r"([0-9]{1,18})", "/".join(key))
-    return [(0, int(part), "") if part.isascii() and part.isdigit() else (1, 0, part) for part in parts]
-
-
-NAMES_OF_ONE = 200  # tasks, pods and agents' incidents that one incident names; of more it gives the number
-_PLAIN = re.compile(r"i-[A-Za-z0-9._-]{1,78}")
-"""Any other text may break the page, or be the address of something else on it."""
-
-
 def cards_of(incidents: Iterable[FleetIncident]) -> Mapping[tuple[str, str], str]:
     """Give incidents their addresses: the id, unless it could break one or another namespace has it already."""
     found: dict[tuple[str, str], str] = {}
     taken: set[str] = set()
     for one in incidents:
-        address = local_id(one.id)
+        address = text.local_id(one.id)
         if address in taken:
-            address = anchor("i", (one.namespace, one.id))
+            address = text.anchor("i", (one.namespace, one.id))
         taken.add(address)
         found[one.namespace, one.id] = address
     return found
-
-
-def local_id(id_: str) -> str:
-    """Turn an incident's id into an address."""
-    return escape(id_) if _PLAIN.fullmatch(id_) else anchor("i", id_)
-
-
-def anchor(kind: str, value: object) -> str:
-    """Make an address that no name from disk can break: of an incident (i), a timeline (t), a restart (r)."""
-    return f"{kind}-{hashlib.sha256(repr(value).encode()).hexdigest()[:16]}"
-
-
-def place(row: Row) -> str:
-    """Name the task, store and pod that a row is about."""
-    about = row["task_id"] or row["application_id"]
-    what = name(about) if about else ""
-    store = f" / {name(row['store'])}" if row.get("store") else ""
-    pod = name(row["pod"]) if row["pod"] else ""
-    return f"{what}{store}{' on ' if what and pod else ''}{pod}" or "fleet"
 
 
 def whole(incident: FleetIncident) -> str:
     """Write the full address: namespace (its cluster before it), application, tasks, stores, pods."""
     names = (("task", incident.tasks, 12), ("store", incident.stores, 4), ("pod", incident.pods, 12))
     parts = [f"{noun}{'' if len(x) == 1 else 's'} {_named(x, limit)}" for noun, x, limit in names if x]
-    return " &middot; ".join((_service(incident) or "the whole fleet", *parts))
+    return text.dotted(_service(incident) or "the whole fleet", *parts)
 
 
 def short(incident: FleetIncident) -> str:
@@ -225,28 +191,5 @@ def _service(incident: FleetIncident) -> str:
 
 
 def _named(names: Iterable[str], limit: int) -> str:
-    ordered = sorted(names, key=lambda x: natural((x,)))
-    return named(ordered, limit)
-
-
-def link(address: str, words: str) -> str:
-    """Lead to an address of the page."""
-    return f'<a href="#{address}">{words}</a>'
-
-
-def marks(
-    namespace: object, applications: Iterable[object], pods: Iterable[object], severity: object | None = None
-) -> str:
-    """Write what the filter of the page knows about a block, as attributes.
-
-    Names are separated by line ends, which `escape` leaves in no name. Where there are more pods than it names, the
-    filter must not hide the block from any: `data-more` says so.
-    """
-    known = [pod for pod in dict.fromkeys(pods) if pod]
-    lists = (("n", [namespace]), ("a", applications), ("p", known[:NAMES_OF_ONE]))
-    words = "".join(
-        f' data-{key}="' + "\n".join(clip(x, 300) for x in dict.fromkeys(values) if x) + '"'
-        for key, values in lists
-    )
-    words += " data-more" if len(known) > NAMES_OF_ONE else ""
-    return f'{words} data-s="{severity}"' if severity is not None else words
+    ordered = sorted(names, key=lambda x: text.natural((x,)))
+    return text.named(ordered, limit)

@@ -11,23 +11,19 @@ from agent.contract.events import Severity, Status
 from agent.contract.markup import coded, escape
 from agent.contract.wording import of_release
 from spark_rollup.report.page import text
-from spark_rollup.report.page.data import (
+from spark_rollup.report.page.data import WORDS, Links, PageData, Row, counts_as, tasks_of, whole
+from spark_rollup.report.page.text import (
+    NAMED,
     NAMES_OF_ONE,
-    REMARK,
-    WORDS,
-    Links,
-    PageData,
-    Row,
-    anchor,
-    counts_as,
+    clip,
+    clock,
+    code,
+    count,
+    day,
     link,
-    local_id,
-    marks,
-    place,
-    tasks_of,
-    whole,
+    moment,
+    named,
 )
-from spark_rollup.report.page.text import NAMED, clip, clock, code, count, day, moment, named
 from spark_rollup.report.page.verdict import read, unseen_now
 from spark_rollup.report.restart_answer import age as span
 from spark_rollup.report.story import some, texts
@@ -78,7 +74,7 @@ def _instruction(group: Sequence[FleetIncident], links: Links) -> str:
 def by_severity(severities: Iterable[object]) -> str:
     """Count by severity: `3 critical, 12 warning, 1 remark`."""
     found = Counter(map(str, severities))
-    words = {x: count(found[x], "remark") if x == REMARK else f"{found[x]} {x}" for x in WORDS}
+    words = {x: count(found[x], "remark") if x == "info" else f"{found[x]} {x}" for x in WORDS}
     return ", ".join(words[x] for x in words if found[x])
 
 
@@ -120,7 +116,9 @@ def _nothing(data: PageData) -> str:
 def _card(incident: FleetIncident, data: PageData, links: Links, taken: set[str], folded: str) -> str:
     """Render one incident; the addresses of those that it absorbed are added to `taken`."""
     here, severity = links.card(incident), incident.severity.value
-    also = [address for one in incident.absorbed[:NAMES_OF_ONE] if (address := local_id(one)) not in taken]
+    also = [
+        address for one in incident.absorbed[:NAMES_OF_ONE] if (address := text.local_id(one)) not in taken
+    ]
     taken.update(also)
     asked = _asked(incident.lead.row)
     ask = text.meta(asked and f"S{asked[1:]}.")
@@ -128,7 +126,7 @@ def _card(incident: FleetIncident, data: PageData, links: Links, taken: set[str]
     done, asks = ("", "Next") if incident.status is Status.OPEN else (" done", "What was to be done")
     return (
         f'<article class="card incident {severity}{done}" id="{here}" tabindex="-1"'
-        f"{marks(incident.namespace, [incident.application_id], incident.pods, severity)}>"
+        f"{text.marks(incident.namespace, [incident.application_id], incident.pods, severity)}>"
         + "".join(f'<span class="also" id="{address}"></span>' for address in dict.fromkeys(also))
         + f'<h3><span class="chip {severity}">{WORDS[counts_as(incident)]}</span> '
         f"{issues}{clip(incident.claim or incident.lead.detector, 200)} "
@@ -143,8 +141,8 @@ def _card(incident: FleetIncident, data: PageData, links: Links, taken: set[str]
 def _when(incident: FleetIncident, data: PageData, links: Links) -> str:
     ago = (data.as_of_us - incident.since_us) / 1e6
     before = f" ({span(ago)} before this audit)" if ago > 0 else ""
-    ways = [link(anchor("t", key), escape(key[2])) for key in tasks_of(incident) if key in links.drawn]
-    return text.row(
+    ways = [link(text.anchor("t", key), escape(key[2])) for key in tasks_of(incident) if key in links.drawn]
+    return text.dotted(
         f"since {moment(incident.since_us)}{before}",
         f"ended {moment(incident.ended_us)}" if incident.ended_us is not None else "",
         f'<span class="sure">{escape(incident.confidence)}</span>',
@@ -169,7 +167,7 @@ def _more(incident: FleetIncident) -> str:
     others = [code(one) for one in incident.absorbed if one != incident.id]
     also = f"agents&#x27; {count(len(others), 'incident')} in it: {some(others, NAMED)}" if others else ""
     runbook = f"runbook: <code>statewarden explain {clip(incident.lead.runbook, 100)}</code>"
-    return text.meta(text.row(runbook, also))
+    return text.meta(text.dotted(runbook, also))
 
 
 def _evidence(incident: FleetIncident, left_bytes: int) -> str:
@@ -195,7 +193,7 @@ def _finding(role: str, row: Row, incident: FleetIncident) -> str:
     said = "" if row["summary"] == incident.sentence else f"<p>{clip(row['summary'])}</p>"
     return (
         f'<details class="finding"{" open" if row is incident.lead.row else ""}><summary>'
-        f'<span class="role">{escape(role)}</span> {code(row["detector"])} {place(row)} '
+        f'<span class="role">{escape(role)}</span> {code(row["detector"])} {text.place(row)} '
         f'<small><span class="word {row["severity"]}">{escape(row["severity"])}</span>, '
         f"{escape(row['confidence'])}{state}</small></summary>"
         f"{said}{_chain(row['evidence'])}{text.meta(_facts(row))}</details>"
@@ -209,7 +207,7 @@ def _asked(row: Row) -> str:
 
 def _facts(row: Row) -> str:
     others = ((word, len(texts(row[word]))) for word in ("confirms", "refutes", "explains"))
-    return text.row(
+    return text.dotted(
         "reported by the pod&#x27;s agent only" if row["reported_by"] == AGENT else "",
         f"opened {clip(str(row['opened_at'])[:19].replace('T', ' '), 40)} UTC",
         *(f"{word} {count(number, 'finding')} of agents" for word, number in others if number),

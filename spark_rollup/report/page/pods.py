@@ -7,42 +7,11 @@ from collections.abc import Mapping, Sequence
 
 from agent.contract.markup import escape
 from spark_rollup.fleet.answers import CLEAN_ONLY, DAMAGED, KEEP, SAFE
-from spark_rollup.report.page.data import (
-    WORDS,
-    Links,
-    PageData,
-    PodKey,
-    Row,
-    TaskKey,
-    anchor,
-    counts_as,
-    link,
-    marks,
-    natural,
-    pod_key,
-)
-from spark_rollup.report.page.text import (
-    clip,
-    clock,
-    fitting,
-    fold,
-    meta,
-    name,
-    paged,
-    percent,
-    rest,
-    section,
-)
-from spark_rollup.report.restart_answer import (
-    ANSWERS,
-    FIRST,
-    HARMLESS,
-    PodAnswer,
-    danger,
-    place,
-    pod_answers,
-    reasons,
-)
+from spark_rollup.report import restart_answer
+from spark_rollup.report.page import text
+from spark_rollup.report.page.data import WORDS, Links, PageData, PodKey, Row, TaskKey, counts_as, pod_key
+from spark_rollup.report.page.text import anchor, clip, clock, link, marks, name, natural
+from spark_rollup.report.restart_answer import ANSWERS, FIRST, HARMLESS, PodAnswer, danger, place
 from spark_rollup.report.story import texts
 
 TASKS_OF_ONE, RESTARTS_BYTES = 200, 1_500_000  # tasks of one pod that are listed, and what all pods may take
@@ -53,27 +22,27 @@ _BAD = (DAMAGED, KEEP, CLEAN_ONLY)
 
 def restarts(data: PageData, links: Links) -> tuple[str, frozenset[PodKey]]:
     """Render what `safe-to-restart` answers, with what each word means; say which pods are answered for."""
-    found = pod_answers(data.restarts, data.known_pods)
+    found = restart_answer.pod_answers(data.restarts, data.known_pods)
     found.sort(key=lambda x: (x.is_gone, -danger(x.worst), natural(pod_key(x.pod))))
     apps = {pod_key(row): texts(row["applications"]) for row in data.pods}
     about = links.about(
         data.urgent(), lambda x: [(x.namespace, x.application_id, task) for task in x.tasks or ("",)]
     )
-    lines = fitting((_restart(one, data, apps, about) for one in found), RESTARTS_BYTES)
+    lines = text.fitting((_restart(one, data, apps, about) for one in found), RESTARTS_BYTES)
     used = {kind for one in found for kind in one.kinds or (SAFE,)}
     meanings = "".join(
         f"<dt>{_chip(x)}</dt><dd>{escape(ANSWERS[x])}</dd>" for x in reversed(ANSWERS) if x in used
     )
-    left = rest(
+    left = text.rest(
         len(found) - len(lines), "pod", ", none more dangerous; all are in the table <code>restarts</code>."
     )
-    body = fold("What the words mean", f"<dl>{meanings}</dl>") + paged(lines, "pods", 50) + left
+    body = text.fold("What the words mean", f"<dl>{meanings}</dl>") + text.paged(lines, "pods", 50) + left
     lead = (
         "As of this audit; the pod&#x27;s answer is the worst of its tasks&#x27;. "
         "Ask again right before a restart: <code>statewarden-rollup safe-to-restart --pod POD</code>."
     )
     nobody = '<p class="card calm">No pod has reported.</p>'
-    html = section("restarts", "May I restart this pod?", lead, body if found else nobody)
+    html = text.section("restarts", "May I restart this pod?", lead, body if found else nobody)
     return html, frozenset(pod_key(one.pod) for one in found[: len(lines)])
 
 
@@ -98,7 +67,7 @@ def _restart(
     ordered = sorted(one.rows, key=lambda row: natural((place(row),)))
     lines = "".join(_task(row, about) for row in ordered[:TASKS_OF_ONE])
     left = len(ordered) - TASKS_OF_ONE
-    more = meta(f"{left} more in the table <code>restarts</code>" if left > 0 else "")
+    more = text.meta(f"{left} more in the table <code>restarts</code>" if left > 0 else "")
     return (
         f'<details class="restart{" bad" if one.worst in _BAD else ""}" {attributes}>'
         f'<summary class="line">{head}</summary><ul class="tasks">{lines}</ul>{more}</details>'
@@ -108,7 +77,10 @@ def _restart(
 def _task(row: Row, about: Mapping[TaskKey, Sequence[str]]) -> str:
     found = about.get((pod_key(row)[0], str(row["application_id"]), str(row["task_id"] or "")), ())
     facts = [("Incident", ", ".join(found[:4]))] if found and str(row["answer"]) in _BAD else []
-    facts += [(x.capitalize(), escape(said) if x == FIRST else clip(said, 600)) for x, said in reasons(row)]
+    facts += [
+        (x.capitalize(), escape(said) if x == FIRST else clip(said, 600))
+        for x, said in restart_answer.reasons(row)
+    ]
     items = "".join(f"<li><b>{label}:</b> {said}</li>" for label, said in facts)
     return f"<li><b>{name(place(row))}</b> {' '.join(map(_chip, texts(row['kinds'])))}<ul>{items}</ul></li>"
 
@@ -146,13 +118,13 @@ def agents(data: PageData, links: Links) -> str:
     # a stable sort: what needs attention first, each part by name
     rows = sorted(data.pods, key=lambda row: not (counts[pod_key(row)] or gaps[pod_key(row)]))
     rows.sort(key=lambda row: row["agent_state"] != "silent")
-    lines = fitting(map(line, rows), TABLE_BYTES)
+    lines = text.fitting(map(line, rows), TABLE_BYTES)
     lead = (
         "Nothing watched the grey stretches: anything may have happened there. Pods that are silent, have an "
         "incident or a gap come first."
     )
-    left = rest(len(rows) - len(lines), "pod", "; all are in the table <code>pods</code>.")
-    return section("pods", "Agents", lead, paged(lines, "pods", ROWS, _TABLE) + left)
+    left = text.rest(len(rows) - len(lines), "pod", "; all are in the table <code>pods</code>.")
+    return text.section("pods", "Agents", lead, text.paged(lines, "pods", ROWS, _TABLE) + left)
 
 
 def _agent(row: Row, seen: Row, strip: str, found: Counter[str], linked: str) -> str:
@@ -164,7 +136,7 @@ def _agent(row: Row, seen: Row, strip: str, found: Counter[str], linked: str) ->
         f'<td class="k">{name(row["node"])}</td><td><span class="chip {tone}">{escape(state)}</span></td>'
         f'<td class="k" data-name="version">{name(row["agent_version"])}</td>'
         f'<td class="n" data-name="tasks held">{row["tasks_held"]}</td><td data-name="watched">{strip}</td>'
-        f'<td class="n">{percent(seen.get("watched_ratio") or 0.0)}</td>'
+        f'<td class="n">{text.percent(seen.get("watched_ratio") or 0.0)}</td>'
         f'<td class="n" data-name="events lost">{seen.get("lost_events", 0)}</td><td>{chips}</td></tr>'
     )
 

@@ -1,8 +1,10 @@
-"""Text for the page: whatever names the disk held, times, numbers, and what folds."""
+"""Text for the page: names that the disk held, times, numbers, addresses, and what folds."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import hashlib
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
 from agent.contract.codec import FIRST_US, LAST_US
@@ -12,6 +14,10 @@ from spark_rollup.report.story import some
 CLIP = 2000  # longer texts are cut: agents' words are free text
 NAMED = 12  # so many names a line has; of more it gives the number
 OPEN_AT_ONCE = 25  # so many blocks of one kind are shown at once, the others in folded pages of this size
+NAMES_OF_ONE = 200  # tasks, pods and agents' incidents that one incident names; of more it gives the number
+
+_PLAIN = re.compile(r"i-[A-Za-z0-9._-]{1,78}")
+"""Any other text may break the page, or be the address of something else on it."""
 
 
 def clip(value: object, limit: int = CLIP) -> str:
@@ -105,7 +111,7 @@ def section(id_: str, title: str, lead: str, body: str = "") -> str:
     return f'<section aria-labelledby="{id_}"><h2 id="{id_}">{title}</h2>{words}{body}</section>'
 
 
-def row(*parts: str) -> str:
+def dotted(*parts: str) -> str:
     """Put what there is to say into one line."""
     return " &middot; ".join(filter(None, parts))
 
@@ -113,3 +119,51 @@ def row(*parts: str) -> str:
 def meta(words: str) -> str:
     """Say something beside the point; empty: nothing."""
     return f'<p class="meta">{words}</p>' if words else ""
+
+
+def natural(key: Sequence[str]) -> list[tuple[int, int, str]]:
+    """Order names as people count: `0_2` before `0_10`."""
+    parts = re.split(r"([0-9]{1,18})", "/".join(key))
+    return [(0, int(part), "") if part.isascii() and part.isdigit() else (1, 0, part) for part in parts]
+
+
+def local_id(id_: str) -> str:
+    """Turn an incident's id into an address."""
+    return escape(id_) if _PLAIN.fullmatch(id_) else anchor("i", id_)
+
+
+def anchor(kind: str, value: object) -> str:
+    """Make an address that no name from disk can break: of an incident (i), a timeline (t), a restart (r)."""
+    return f"{kind}-{hashlib.sha256(repr(value).encode()).hexdigest()[:16]}"
+
+
+def place(row: Mapping[str, object]) -> str:
+    """Name the task, store and pod that a row is about."""
+    about = row["task_id"] or row["application_id"]
+    what = name(about) if about else ""
+    store = f" / {name(row['store'])}" if row.get("store") else ""
+    pod = name(row["pod"]) if row["pod"] else ""
+    return f"{what}{store}{' on ' if what and pod else ''}{pod}" or "fleet"
+
+
+def link(address: str, words: str) -> str:
+    """Lead to an address of the page."""
+    return f'<a href="#{address}">{words}</a>'
+
+
+def marks(
+    namespace: object, applications: Iterable[object], pods: Iterable[object], severity: object | None = None
+) -> str:
+    """Write what the filter of the page knows about a block, as attributes.
+
+    Names are separated by line ends, which `escape` leaves in no name. Where there are more pods than it names, the
+    filter must not hide the block from any: `data-more` says so.
+    """
+    known = [pod for pod in dict.fromkeys(pods) if pod]
+    lists = (("n", [namespace]), ("a", applications), ("p", known[:NAMES_OF_ONE]))
+    words = "".join(
+        f' data-{key}="' + "\n".join(clip(x, 300) for x in dict.fromkeys(values) if x) + '"'
+        for key, values in lists
+    )
+    words += " data-more" if len(known) > NAMES_OF_ONE else ""
+    return f'{words} data-s="{severity}"' if severity is not None else words

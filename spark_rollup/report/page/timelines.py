@@ -9,20 +9,8 @@ from dataclasses import dataclass
 from agent.contract.codec import parse_us
 from agent.contract.markup import escape
 from spark_rollup.report.page import text
-from spark_rollup.report.page.data import (
-    Links,
-    PageData,
-    Row,
-    TaskKey,
-    anchor,
-    link,
-    marks,
-    natural,
-    pod_key,
-    task_key,
-    tasks_of,
-)
-from spark_rollup.report.page.text import clock, count, day, fitting, paged, rest
+from spark_rollup.report.page.data import Links, PageData, Row, TaskKey, pod_key, task_key, tasks_of
+from spark_rollup.report.page.text import anchor, clock, count, day, link
 from spark_rollup.report.story import some
 
 TIMELINES_BYTES = 1_250_000  # what all drawings may take
@@ -65,7 +53,7 @@ def section(data: PageData, links: Links) -> tuple[str, frozenset[TaskKey]]:
         if key in rows:
             places[key[:2]].append(key)
     axes = {at: axis for at, keys in places.items() if (axis := _axis(keys, rows, findings)) is not None}
-    wanted = [key for at in axes for key in sorted(places[at], key=natural)]
+    wanted = [key for at in axes for key in sorted(places[at], key=text.natural)]
     title = ("timelines", "Task timelines")
     if not wanted:
         return text.section(*title, "No task has a finding, so none is drawn."), frozenset()
@@ -77,14 +65,14 @@ def section(data: PageData, links: Links) -> tuple[str, frozenset[TaskKey]]:
         caption = f"{link(anchor('t', key), data.called(key))} <small>{words}</small>"
         return _figure(key, rows[key], unknown, findings[key], axes[key[:2]], caption)
 
-    drawn = fitting(map(figure, wanted), TIMELINES_BYTES)
+    drawn = text.fitting(map(figure, wanted), TIMELINES_BYTES)
     where = " with findings; all are in the table <code>timelines</code>."
     lead = (
         "One row per pod. The line is the changelog offset that the copy claims, the area what was really put into it: "
         "a line far above its area is a copy with a hole; an area that rises above a line that stays behind holds puts "
         "beyond its checkpoint, and after a kill the next start may trust them, committed or not (KAFKA-20685)."
     )
-    body = LEGEND + paged(drawn, "tasks") + rest(len(findings) - len(drawn), "task", where)
+    body = LEGEND + text.paged(drawn, "tasks") + text.rest(len(findings) - len(drawn), "task", where)
     return text.section(*title, lead, body), frozenset(wanted[: len(drawn)])
 
 
@@ -144,7 +132,7 @@ def _figure(
         drawn = "".join(_row(pod, own, blind, flags, axis, top))
         parts.append(f'<g transform="translate(0 {AXIS + index * ROW})">{drawn}</g>')
     return (
-        f'<figure id="{anchor("t", key)}"{marks(key[0], [key[1]], pods)}><figcaption>{caption}'
+        f'<figure id="{anchor("t", key)}"{text.marks(key[0], [key[1]], pods)}><figcaption>{caption}'
         f'</figcaption><svg viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" role="img" '
         f'aria-label="Timeline across {len(pods)} pods">{"".join(parts)}</svg></figure>'
     )

@@ -12,7 +12,6 @@ from spark_rollup.fleet.restarts import UNDECIDED
 from spark_rollup.report.missed import in_words
 from spark_rollup.report.page import text
 from spark_rollup.report.page.data import (
-    REMARK,
     SEVERITIES,
     WORDS,
     Links,
@@ -105,7 +104,7 @@ def _all_clear(data: PageData, names: str) -> str:
     )
     said = [f"not seen: {names}"] if names else []
     said += [words.format(count(number, noun)) for number, noun, words in limits if number]
-    but = f" but {count(remarks, WORDS[REMARK])}" if remarks else ""
+    but = f" but {count(remarks, 'remark')}" if remarks else ""
     within = f" ({', '.join(said)})" if said else ""
     return f"Nothing wrong found in what was watched{but}{within}"
 
@@ -158,7 +157,7 @@ def read(data: PageData) -> str:
         until = clock(last) if day(first) == day(last) else moment(last)
         covered = f"{day(first)} {clock(first)} to {until}"
     apps = f"{count(len(applications), 'application')}{apps}"
-    return text.row(
+    return text.dotted(
         f"read {count(len(data.pods), 'pod')}", apps, f"{count(tasks, 'task')} held now{seen}", covered
     )
 
@@ -167,7 +166,7 @@ def tiles(data: PageData) -> str:
     """Render the counts: open incidents by severity, resolved ones, and pods that are seen right now."""
     alive = Counter(map(counts_as, data.open_incidents()))
     cells: list[tuple[str, object, str]] = [
-        (x if alive[x] else "none", alive[x], f"{WORDS[x]}{'s' if x == REMARK else ''}, open")
+        (x if alive[x] else "none", alive[x], f"{WORDS[x]}{'s' if x == 'info' else ''}, open")
         for x in (*SEVERITIES, UNDECIDED)
         if x in SEVERITIES or alive[x]
     ]
