@@ -23,6 +23,16 @@ def coded(value: object) -> str:
     return re.sub("`([^`]+)`", r"<code>\1</code>", escape(value))
 
 
+def number(value: int | None) -> str:
+    """Write a whole number in groups of three; a dash for an unknown one."""
+    return "-" if value is None else f"{value:,}".replace(",", "\N{NARROW NO-BREAK SPACE}")
+
+
+def plural(count: int, word: str) -> str:
+    """Write a number with its word: `1 task`, `2 tasks`."""
+    return f"{number(count)} {word}{'' if count == 1 else 's'}"
+
+
 LOOK = """
 :root {
   color-scheme: light dark;

@@ -12,7 +12,7 @@ from agent.contract import codec
 from agent.contract.events import Severity, Status
 from agent.contract.finding import Finding
 from agent.contract.incidents import EvidenceRole, Incident
-from agent.contract.markup import LOOK, coded, escape
+from agent.contract.markup import LOOK, coded, escape, number, plural
 from agent.contract.runbooks import address_of
 from agent.contract.wording import BEYOND_FILES, named
 from agent.engine.rows import StoreRow, TaskRow
@@ -284,22 +284,12 @@ def span(seconds: float) -> str:
     return f"{seconds / 86_400:.0f} days"
 
 
-def number(value: int | None) -> str:
-    """Write a whole number in groups of three; a dash for an unknown one."""
-    return "-" if value is None else f"{value:,}".replace(",", "\N{NARROW NO-BREAK SPACE}")
-
-
 def size(value_bytes: int) -> str:
     """Write a size: `812 B`, `3.4 MiB`."""
     value, units = float(value_bytes), ["B", "KiB", "MiB", "GiB", "TiB"]
     while value >= 1024 and len(units) > 1:
         value, units = value / 1024, units[1:]
     return f"{value:.0f} {units[0]}" if value >= 100 or units[0] == "B" else f"{value:.1f} {units[0]}"
-
-
-def plural(count: int, word: str) -> str:
-    """Write a number with its word: `1 task`, `2 tasks`."""
-    return f"{number(count)} {word}{'' if count == 1 else 's'}"
 
 
 _CSS = (

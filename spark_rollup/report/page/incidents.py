@@ -8,22 +8,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from agent.contract.audited import AGENT, FleetIncident
 from agent.contract.codec import parse_us
 from agent.contract.events import Severity, Status
-from agent.contract.markup import coded, escape
+from agent.contract.markup import coded, escape, plural
 from agent.contract.wording import of_release
 from spark_rollup.report.page import text
 from spark_rollup.report.page.data import WORDS, Links, PageData, Row, counts_as, tasks_of, whole
-from spark_rollup.report.page.text import (
-    NAMED,
-    NAMES_OF_ONE,
-    clip,
-    clock,
-    code,
-    count,
-    day,
-    link,
-    moment,
-    named,
-)
+from spark_rollup.report.page.text import NAMED, NAMES_OF_ONE, clip, clock, code, day, link, moment, named
 from spark_rollup.report.page.verdict import read, unseen_now
 from spark_rollup.report.restart_answer import age as span
 from spark_rollup.report.story import some, texts
@@ -74,7 +63,7 @@ def _instruction(group: Sequence[FleetIncident], links: Links) -> str:
 def by_severity(severities: Iterable[object]) -> str:
     """Count by severity: `3 critical, 12 warning, 1 remark`."""
     found = Counter(map(str, severities))
-    words = {x: count(found[x], "remark") if x == "info" else f"{found[x]} {x}" for x in WORDS}
+    words = {x: plural(found[x], "remark") if x == "info" else f"{found[x]} {x}" for x in WORDS}
     return ", ".join(words[x] for x in words if found[x])
 
 
@@ -165,7 +154,7 @@ def _everyone(incident: FleetIncident) -> str:
 def _more(incident: FleetIncident) -> str:
     """Name the runbook, and the incidents of agents that are part of this one."""
     others = [code(one) for one in incident.absorbed if one != incident.id]
-    also = f"agents&#x27; {count(len(others), 'incident')} in it: {some(others, NAMED)}" if others else ""
+    also = f"agents&#x27; {plural(len(others), 'incident')} in it: {some(others, NAMED)}" if others else ""
     runbook = f"runbook: <code>statewarden explain {clip(incident.lead.runbook, 100)}</code>"
     return text.meta(text.dotted(runbook, also))
 
@@ -184,7 +173,7 @@ def _evidence(incident: FleetIncident, left_bytes: int) -> str:
     more = text.meta(left and f"{head} <code>incident_id</code>.")
     roles = Counter(str(role) for role, _ in ordered)
     words = ", ".join(f"{number} {escape(role)}{'s' if number > 1 else ''}" for role, number in roles.items())
-    head = f"Evidence: {count(len(ordered), 'finding')} <small>{words}</small>"
+    head = f"Evidence: {plural(len(ordered), 'finding')} <small>{words}</small>"
     return text.fold(head, "".join(blocks) + more, "evidence")
 
 
@@ -210,7 +199,7 @@ def _facts(row: Row) -> str:
     return text.dotted(
         "reported by the pod&#x27;s agent only" if row["reported_by"] == AGENT else "",
         f"opened {clip(str(row['opened_at'])[:19].replace('T', ' '), 40)} UTC",
-        *(f"{word} {count(number, 'finding')} of agents" for word, number in others if number),
+        *(f"{word} {plural(number, 'finding')} of agents" for word, number in others if number),
         _asked(row),
         f"finding {code(row['id'])}",
     )
@@ -234,5 +223,5 @@ def _chain(evidence: object) -> str:
             f'<li><time{exact} title="{title}">{shown}</time><div>{clip(step["what"])}{where}</div></li>'
         )
     left = len(steps) - STEPS_OF_ONE
-    more = text.meta(f"{count(left, 'earlier step')} in {_FINDINGS}." if left > 0 else "")
+    more = text.meta(f"{plural(left, 'earlier step')} in {_FINDINGS}." if left > 0 else "")
     return f'{more}<ol class="chain">{"".join(items)}</ol>' if items else ""

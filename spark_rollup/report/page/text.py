@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
 from agent.contract.codec import FIRST_US, LAST_US
-from agent.contract.markup import escape
+from agent.contract.markup import escape, plural
 from spark_rollup.report.story import some
 
 CLIP = 2000  # longer texts are cut: agents' words are free text
@@ -63,11 +63,6 @@ def _utc(at_us: int) -> datetime:
     return datetime.fromtimestamp(min(max(at_us, FIRST_US), LAST_US) // 1_000_000, UTC)
 
 
-def count(number: int, noun: str) -> str:
-    """Write `1 pod`, `2 pods`."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}".replace(",", "\u202f")
-
-
 def percent(share: float) -> str:
     """Write a share; only all of it is 100 %."""
     text = f"{share * 100:.1f}"
@@ -102,7 +97,7 @@ def fold(head: str, body: str, kind: str = "page") -> str:
 
 def rest(left: int, noun: str, where: str) -> str:
     """Count what is not on the page, and say where all of it is; empty: nothing is left out."""
-    return f'<p class="lead rest">Not on this page: {count(left, noun)} more{where}</p>' if left > 0 else ""
+    return f'<p class="lead rest">Not on this page: {plural(left, noun)} more{where}</p>' if left > 0 else ""
 
 
 def section(id_: str, title: str, lead: str, body: str = "") -> str:

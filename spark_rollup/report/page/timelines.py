@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from agent.contract.codec import parse_us
-from agent.contract.markup import escape
+from agent.contract.markup import escape, number, plural
 from spark_rollup.report.page import text
 from spark_rollup.report.page.data import Links, PageData, Row, TaskKey, pod_key, task_key, tasks_of
-from spark_rollup.report.page.text import anchor, clock, count, day, link
+from spark_rollup.report.page.text import anchor, clock, day, link
 from spark_rollup.report.story import some
 
 TIMELINES_BYTES = 1_250_000  # what all drawings may take
@@ -61,7 +61,7 @@ def section(data: PageData, links: Links) -> tuple[str, frozenset[TaskKey]]:
     about = links.about(data.incidents, tasks_of)
 
     def figure(key: TaskKey) -> str:
-        words = some(about.get(key, []), 4) or count(len(findings[key]), "finding")
+        words = some(about.get(key, []), 4) or plural(len(findings[key]), "finding")
         caption = f"{link(anchor('t', key), data.called(key))} <small>{words}</small>"
         return _figure(key, rows[key], unknown, findings[key], axes[key[:2]], caption)
 
@@ -186,7 +186,7 @@ def _last_size(rows: Sequence[Row]) -> str:
     if not sizes:
         return ""
     last = max(sizes, key=lambda row: row["from_us"])
-    return f"{last['puts']:,} puts at {last['offset']:,}".replace(",", "\u202f")
+    return f"{number(last['puts'])} puts at {number(last['offset'])}"
 
 
 def _ticks(axis: Axis, height: int) -> Iterator[str]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from agent.contract.audited import FleetIncident
 from agent.contract.codec import parse_us
-from agent.contract.markup import escape
+from agent.contract.markup import escape, plural
 from spark_rollup.fleet.restarts import UNDECIDED
 from spark_rollup.report.missed import in_words
 from spark_rollup.report.page import text
@@ -21,7 +21,7 @@ from spark_rollup.report.page.data import (
     pod_key,
     short,
 )
-from spark_rollup.report.page.text import NAMED, clip, clock, code, count, day, moment, name, named
+from spark_rollup.report.page.text import NAMED, clip, clock, code, day, moment, name, named
 from spark_rollup.report.restart_answer import age as span
 from spark_rollup.report.since_last import FILE, Change, in_a_line
 from spark_rollup.report.story import some, texts
@@ -66,7 +66,7 @@ def unseen_now(data: PageData) -> list[PodKey]:
 def headline(data: PageData) -> str:
     """Say in one sentence how things are; what was not seen is never part of an all-clear."""
     found, pods = data.urgent(), unseen_now(data)
-    names = count(len(pods), "pod") if len(pods) > 3 else ", ".join(map(data.called, pods))
+    names = plural(len(pods), "pod") if len(pods) > 3 else ", ".join(map(data.called, pods))
     missed = escape("; ".join(filter(None, (in_words(data.coverage), data.lacking()))))
     if not found:
         return f"Unknown: {missed}" if missed else _all_clear(data, names)
@@ -81,7 +81,7 @@ def headline(data: PageData) -> str:
 def _where(found: Sequence[FleetIncident]) -> str:
     services = sorted({(x.namespace, x.application_id) for x in found})
     if len(services) > 3:
-        return count(len(services), "application")
+        return plural(len(services), "application")
     several = len({space for space, _ in services}) > 1
     return ", ".join(_path(x if several else x[1:]) for x in services)
 
@@ -103,8 +103,8 @@ def _all_clear(data: PageData, names: str) -> str:
         (unsure, "application", "settings of {} not given"),
     )
     said = [f"not seen: {names}"] if names else []
-    said += [words.format(count(number, noun)) for number, noun, words in limits if number]
-    but = f" but {count(remarks, 'remark')}" if remarks else ""
+    said += [words.format(plural(number, noun)) for number, noun, words in limits if number]
+    but = f" but {plural(remarks, 'remark')}" if remarks else ""
     within = f" ({', '.join(said)})" if said else ""
     return f"Nothing wrong found in what was watched{but}{within}"
 
@@ -149,16 +149,16 @@ def read(data: PageData) -> str:
     """Say what was read."""
     applications, tasks = data.applications(), sum(row["tasks_held"] for row in data.pods)
     stores = {(row["namespace"], row["application_id"], row["task_id"]) for row in data.restarts}
-    seen = f", {count(len(stores), 'task')} known" if len(stores) > tasks else ""
+    seen = f", {plural(len(stores), 'task')} known" if len(stores) > tasks else ""
     apps = f": {named(applications, 5)}" if applications else ""
     covered = ""
     if data.coverage:
         first, last = data.first_seen_us(), data.as_of_us
         until = clock(last) if day(first) == day(last) else moment(last)
         covered = f"{day(first)} {clock(first)} to {until}"
-    apps = f"{count(len(applications), 'application')}{apps}"
+    apps = f"{plural(len(applications), 'application')}{apps}"
     return text.dotted(
-        f"read {count(len(data.pods), 'pod')}", apps, f"{count(tasks, 'task')} held now{seen}", covered
+        f"read {plural(len(data.pods), 'pod')}", apps, f"{plural(tasks, 'task')} held now{seen}", covered
     )
 
 
@@ -230,6 +230,6 @@ def _folded(words: Sequence[str]) -> str:
     more, left = words[NAMED:MOST_PODS], len(words) - MOST_PODS
     if not more:
         return ", ".join(words)
-    last = f"; {count(left, 'pod')} more in the table <code>pods</code>" if left > 0 else ""
+    last = f"; {plural(left, 'pod')} more in the table <code>pods</code>" if left > 0 else ""
     hidden = text.fold(f"and {len(words) - NAMED} more", ", ".join(more) + last)
     return ", ".join(words[:NAMED]) + hidden

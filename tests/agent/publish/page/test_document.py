@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from agent.contract.events import Severity
 from agent.contract.incidents import gather
+from agent.contract.markup import number, plural
 from agent.inventory.model import BlindInterval
 from agent.publish import page
 from agent.publish.page import render
@@ -156,6 +157,6 @@ def test_moments() -> None:
 
 def test_numbers() -> None:
     """Thousands are set apart; what is not known is a dash."""
-    assert page.number(1234567) == "1\u202f234\u202f567"
-    assert page.number(None) == "-"
-    assert [page.plural(count, "task") for count in (0, 1, 2)] == ["0 tasks", "1 task", "2 tasks"]
+    assert number(1234567) == "1\u202f234\u202f567"
+    assert number(None) == "-"
+    assert [plural(count, "task") for count in (0, 1, 2)] == ["0 tasks", "1 task", "2 tasks"]
