@@ -27,12 +27,8 @@ from spark_rollup.report.page import PageData
 from spark_rollup.report.page.data import counts_as
 
 FILE = "metrics.prom"
-ROWS_LISTED = 500
-"""Series of findings by task at most, the worst first."""
-
-INCIDENTS_LISTED = 100
-"""Incidents with a series each at most."""
-
+ROWS_LISTED = 500  # series of findings by task at most, the worst first
+INCIDENTS_LISTED = 100  # incidents with a series each at most
 PUSH_TIMEOUT_S = 10.0
 _PUSH_PATH = "/metrics/job/statewarden-rollup"
 _PUSH_HEADERS = {"Content-Type": "text/plain; version=0.0.4"}
@@ -86,15 +82,8 @@ def _by_rule(facts: Facts) -> Series:
 
 
 def _by_task(facts: Facts) -> Series:
-    counts = Counter(
-        (
-            *(str(row[name] or "") for name in ("namespace", "application_id", "task_id")),
-            str(row["detector"]),
-            str(row["severity"]),
-            str(row["reported_by"]),
-        )
-        for row in facts.data.open_findings()
-    )
+    of_task = ("namespace", "application_id", "task_id", "detector", "severity", "reported_by")
+    counts = Counter(tuple(str(row[name] or "") for name in of_task) for row in facts.data.open_findings())
     worst = sorted(counts, key=lambda key: (-Severity(key[4]).rank, key))
     return {key: float(counts[key]) for key in worst[:ROWS_LISTED]}
 

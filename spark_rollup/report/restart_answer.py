@@ -31,9 +31,7 @@ ANSWERS = {
 }
 """What each answer means; from harmless to dangerous. A pod's answer is the worst of its tasks'."""
 
-FIRST = "first"
-"""Label of the step that comes before a restart."""
-
+FIRST = "first"  # label of the step that comes before a restart
 HARMLESS = (SAFE, NOT_RUNNING)
 
 _WORST = list(ANSWERS)
@@ -150,8 +148,7 @@ def _check(asked: Sequence[Row], there: Sequence[Row], question: Question) -> No
 
 
 def _as_of(as_of_us: int, question: Question, fresh: bool) -> str:
-    age_s = (question.now_us - as_of_us) / 1e6
-    words = f"{age(age_s)} old" if age_s >= 0 else f"{age(-age_s)} ahead of this clock"
+    words = how_old((question.now_us - as_of_us) / 1e6)
     source = f", by {question.source}" if question.source else ""
     stale = "" if fresh else f": too old to answer (limit {age(question.max_age_s or 0)}: --max-age)"
     return f"as of {moment(as_of_us)}, {words}{source}{stale}"
@@ -160,6 +157,11 @@ def _as_of(as_of_us: int, question: Question, fresh: bool) -> str:
 def age(seconds: float) -> str:
     """Write a duration: `41 s`, `14 min`, `3 h`, `2 d`."""
     return next(f"{int(seconds // unit_s)} {unit}" for from_s, unit_s, unit in _UNITS if seconds >= from_s)
+
+
+def how_old(seconds: float) -> str:
+    """Write an age: `41 s old`; of what comes from a clock that is ahead, how far."""
+    return f"{age(abs(seconds))} {'old' if seconds >= 0 else 'ahead of this clock'}"
 
 
 def _key(row: Row) -> tuple[object, object]:
@@ -259,9 +261,8 @@ def _all_pods(reported: Sequence[PodAnswer], named: bool, fresh: bool) -> list[s
     width = max((len(pod_name(one.pod, named)) for one in shown), default=3)
     lines = [f"{'pod':<{max(width, 3)}}  {'answer':<15}  tasks"]
     for one in shown:
-        found = ", ".join(
-            f"{len(rows)} {kind}{_follow(one, kind)}" for kind, rows in one.kinds.items() if rows
-        )
+        counts = [f"{len(rows)} {kind}{_follow(one, kind)}" for kind, rows in one.kinds.items() if rows]
+        found = ", ".join(counts)
         doubt = [str(one.pod["doubt"])] if one.pod["doubt"] is not None else []
         what = "; ".join([*doubt, found or ("holds none that can be seen" if not doubt else "")]).rstrip("; ")
         word = one.worst if fresh else UNKNOWN

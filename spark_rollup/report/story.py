@@ -10,13 +10,9 @@ from agent.contract.events import Change, Level, Severity, Status
 
 Row = Mapping[str, object]
 
-MAX_LINES = 400
-"""How long a task's story may get on a terminal; the middle is left out and counted."""
+MAX_LINES = 400  # of a task's story on a terminal; the middle is left out and counted
 
-_MARKS = {change.value: change.value.replace("-", " ") for change in Change}
-
-_FREQUENT = ("checkpoint", "size")
-"""Lanes of marks that come again and again."""
+_FREQUENT = ("checkpoint", "size")  # lanes of marks that come again and again
 
 
 def about_task(rows: Iterable[Row], pods: Sequence[str]) -> list[Row]:
@@ -171,7 +167,7 @@ def _words(first: Row, last: Row | None = None) -> str:
     if lane in known:
         return known[lane]
     change, _, rest = str(first["detail"]).partition(" ")
-    return f"{_MARKS.get(change, change)}{f' {rest}' if rest else ''}{of_store}"
+    return f"{change.replace('-', ' ') if change in set(Change) else change}{f' {rest}' if rest else ''}{of_store}"
 
 
 def _span(before: str, name: str, first: Row, last: Row | None) -> str:

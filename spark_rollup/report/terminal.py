@@ -21,8 +21,7 @@ from spark_rollup.report.page.data import counts_as
 from spark_rollup.report.since_last import Change, in_a_line
 from spark_rollup.report.story import texts
 
-LINES = 20
-"""So many lines at most name what is missing or not open any more; `--verbose` has all."""
+LINES = 20  # so many at most name what is missing or not open any more; `--verbose` has all
 
 _INDENT = "    "
 _COLOURS = {Severity.CRITICAL: "\x1b[1;31m", Severity.WARNING: "\x1b[33m", Severity.INFO: "\x1b[36m"}
@@ -123,11 +122,8 @@ def _read(data: PageData) -> str:
     known = f"{_number(len(names), 'application')}: {printable(named(names))}" if names else "no application"
     since = f" from {moment(data.first_seen_us())}" if data.coverage else ""
     unused = sum(data.quarantine.values())
-    skipped = (
-        f"; {_number(unused, 'line or file', 'lines or files')} not used: see the table `quarantine`"
-        if unused
-        else ""
-    )
+    lines = f"; {_number(unused, 'line or file', 'lines or files')} not used: see the table `quarantine`"
+    skipped = lines if unused else ""
     return f"audited{since} to {moment(data.as_of_us)}; {known}{skipped}"
 
 
@@ -144,9 +140,8 @@ def _incident(one: FleetIncident, shown: Shown, changed: Change | None) -> list[
         *_wrapped(one.sentence, shown),
         *_wrapped(_since(one), shown),
     ]
-    cause = _cause(one)
-    if one.claim or cause:
-        lines += _wrapped(". ".join(x for x in (one.claim, cause) if x), shown)
+    cause = bugs(one.upstream, one.affected, one.confidence) if one.upstream else ""
+    lines += _wrapped(". ".join(filter(None, (one.claim, cause))), shown)
     if shown.verbose:
         for role, found in one.findings:
             lines += _wrapped(f"{role.value}: {_finding(found)}", shown)
@@ -175,10 +170,6 @@ def _since(one: FleetIncident) -> str:
     return f"from {began} to {moment(one.ended_us)} ({lasted})" if lasted else f"at {began}"
 
 
-def _cause(one: FleetIncident) -> str:
-    return bugs(one.upstream, one.affected, one.confidence) if one.upstream else ""
-
-
 def _evidence(one: FleetIncident) -> str:
     counted = Counter((role.value, found.detector) for role, found in one.findings)
     return ", ".join(
@@ -195,13 +186,9 @@ def _finding(one: FleetFinding) -> str:
 
 def _wrapped(text: str, shown: Shown) -> list[str]:
     return textwrap.wrap(
-        printable(text),
-        max(shown.width, 40),
-        initial_indent=_INDENT,
-        subsequent_indent=_INDENT,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
+        printable(text), max(shown.width, 40), initial_indent=_INDENT, subsequent_indent=_INDENT,
+        break_long_words=False, break_on_hyphens=False,
+    )  # fmt: skip
 
 
 def _number(count: int, what: str, several: str = "") -> str:

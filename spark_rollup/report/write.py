@@ -35,12 +35,8 @@ from spark_rollup.spark.outputs import MARKER
 from spark_rollup.spark.py4j_cache import run_parallel
 from spark_rollup.spark.rows import frame_of, rows_of
 
-MAX_TASKS_DRAWN = 200
-"""The page draws the timelines of at most this many tasks, the worst first; the table has all."""
-
-MAX_GAPS_DRAWN = 50
-"""Of a pod the page draws this many unwatched intervals, the longest, and those that last: there may be very many."""
-
+MAX_TASKS_DRAWN = 200  # of so many tasks the page draws timelines, the worst first; the table has all
+MAX_GAPS_DRAWN = 50  # of a pod so many unwatched intervals are drawn, the longest, and those that last
 
 Rows = Sequence[Row]
 
@@ -97,19 +93,8 @@ def write(spark: SparkSession, tables: Tables, output: Path, began_us: int = 0) 
     (place / "report.html").write_text(page.render(shown), encoding="utf-8")
     written = rfc3339(shown.written_us)
     verified = tables.asked.proofs is not None
-    last_audit.write(
-        Known(
-            shown.restarts,
-            shown.known_pods,
-            shown.disabled,
-            as_of_us,
-            verified,
-            shown.unread,
-            shown.unfinished,
-        ),
-        written,
-        place,
-    )
+    known = (shown.restarts, shown.known_pods, shown.disabled)
+    last_audit.write(Known(*known, as_of_us, verified, shown.unread, shown.unfinished), written, place)
     since_last.write(shown.since_last, written, place)
     marker = {
         "written": written,
@@ -182,13 +167,11 @@ def _frames(spark: SparkSession, tables: Tables, findings: Rows, restarts: Rows)
         rows["quarantine"] = tables.quarantine
     found = {}
     for name, (schema, order) in _TABLES.items():
-        few = frame_of(spark, by(rows.get(name, ()), *order), schema)
-        more = many.get(name)
-        found[name] = (
-            few.coalesce(1)
-            if more is None
-            else few.unionByName(more).coalesce(1).sortWithinPartitions(*order)
-        )
+        frame, more = frame_of(spark, by(rows.get(name, ()), *order), schema), many.get(name)
+        if more is not None:
+            frame = frame.unionByName(more)
+        frame = frame.coalesce(1)
+        found[name] = frame if more is None else frame.sortWithinPartitions(*order)
     return found
 
 
@@ -199,18 +182,11 @@ def _reasons(quarantine: Quarantine) -> dict[str, int]:
 
 
 def _page_data(
-    tables: Tables,
-    findings: Sequence[Mapping[str, object]],
-    incidents: Sequence[FleetIncident],
-    restarts: Rows,
-    reasons: Mapping[str, int],
+    tables: Tables, findings: Rows, incidents: Sequence[FleetIncident], restarts: Rows, reasons: Mapping[str, int],
     began_us: int,
-) -> page.PageData:
-    keys = list(
-        dict.fromkeys(
-            (row["namespace"], row["application_id"], row["task_id"]) for row in findings if row["task_id"]
-        )
-    )[:MAX_TASKS_DRAWN]
+) -> page.PageData:  # fmt: skip
+    tasks = ((row["namespace"], row["application_id"], row["task_id"]) for row in findings if row["task_id"])
+    keys = list(dict.fromkeys(tasks))[:MAX_TASKS_DRAWN]
     of = tables.told.of
     return page.PageData(
         as_of_us=tables.asked.as_of_us,

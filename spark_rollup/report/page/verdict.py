@@ -23,6 +23,7 @@ from spark_rollup.report.page.data import (
 )
 from spark_rollup.report.page.text import NAMED, clip, clock, code, day, moment, name, named
 from spark_rollup.report.restart_answer import age as span
+from spark_rollup.report.restart_answer import how_old
 from spark_rollup.report.since_last import FILE, Change, in_a_line
 from spark_rollup.report.story import some, texts
 
@@ -136,8 +137,7 @@ def _age(data: PageData) -> str:
     parts, written_us = [f"as of {moment(data.as_of_us)}"], data.written_us
     newest = max((parse_us(row["last_seen"]) or 0 for row in data.pods), default=0)
     if written_us and newest:
-        old = (written_us - newest) / 1e6
-        parts.append(f"newest event {span(abs(old))} {'old' if old >= 0 else 'ahead of this clock'}")
+        parts.append(f"newest event {how_old((written_us - newest) / 1e6)}")
     if data.took_s is not None:
         parts.append(f"run took {span(data.took_s)}")
     # a page that is left open gets older: a script counts on from here
