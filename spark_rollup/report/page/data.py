@@ -21,6 +21,7 @@ from spark_rollup.report.since_last import SinceLast
 from spark_rollup.report.story import texts
 
 Row = Mapping[str, Any]
+Rows = Sequence[Row]
 
 TaskKey = tuple[str, str, str]  # namespace, application, task
 PodKey = tuple[str, str]  # namespace, pod
@@ -37,21 +38,21 @@ class PageData:
     as_of_us: int
     version: str
     incidents: Sequence[FleetIncident] = ()
-    findings: Sequence[Row] = ()  # of `schemas.FINDING`, in the order of the page: they are counted and drawn
-    coverage: Sequence[Row] = ()
-    pods: Sequence[Row] = ()
+    findings: Rows = ()  # of `schemas.FINDING`, in the order of the page: they are counted and drawn
+    coverage: Rows = ()
+    pods: Rows = ()
     timelines: Sequence[
         Row
     ] = ()  # of `schemas.TIMELINE`: of tasks that have findings, and of pods as a whole
     quarantine: Mapping[str, int] = field(default_factory=dict)  # number of unusable lines by reason
     unread: Mapping[str, int] = field(default_factory=dict)  # lines of another major version by namespace/pod
     unfinished: Mapping[str, str] = field(default_factory=dict)  # see `unpacked.unfinished`
-    releases: Sequence[Row] = ()  # namespace, application_id and not_given of every application
+    releases: Rows = ()  # namespace, application_id and not_given of every application
     disabled: Sequence[
         Row
     ] = ()  # namespace, application_id, pod, detector and reason, as agents have disabled
-    restarts: Sequence[Row] = ()
-    known_pods: Sequence[Row] = ()  # namespace, pod, doubt (null: none) and gone of every pod
+    restarts: Rows = ()
+    known_pods: Rows = ()  # namespace, pod, doubt (null: none) and gone of every pod
     written_us: int = 0  # when the page was written, microseconds since the epoch; 0 = not known
     took_s: float | None = None  # how long the run took until then, seconds; None = not known
     since_last: SinceLast | None = None  # what changed since the last audit; None = none, or of a later time

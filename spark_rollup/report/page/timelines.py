@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from agent.contract.codec import parse_us
 from agent.contract.markup import escape, number, plural
 from spark_rollup.report.page import text
-from spark_rollup.report.page.data import Links, PageData, Row, TaskKey, pod_key, task_key, tasks_of
+from spark_rollup.report.page.data import Links, PageData, Row, Rows, TaskKey, pod_key, task_key, tasks_of
 from spark_rollup.report.page.text import anchor, clock, day, link
 from spark_rollup.report.story import some
 
@@ -76,7 +76,7 @@ def section(data: PageData, links: Links) -> tuple[str, frozenset[TaskKey]]:
     return text.section(*title, lead, body), frozenset(wanted[: len(drawn)])
 
 
-def _by_task(rows: Sequence[Row]) -> Mapping[TaskKey, list[Row]]:
+def _by_task(rows: Rows) -> Mapping[TaskKey, list[Row]]:
     found: dict[TaskKey, list[Row]] = {}
     for row in rows:
         if row["task_id"] is not None:
@@ -85,7 +85,7 @@ def _by_task(rows: Sequence[Row]) -> Mapping[TaskKey, list[Row]]:
 
 
 def _axis(
-    keys: Sequence[TaskKey], rows: Mapping[TaskKey, Sequence[Row]], findings: Mapping[TaskKey, Sequence[Row]]
+    keys: Sequence[TaskKey], rows: Mapping[TaskKey, Rows], findings: Mapping[TaskKey, Rows]
 ) -> Axis | None:
     """Choose the time that is worth drawing: from the first to the last thing that happened, with some air.
 
@@ -109,14 +109,7 @@ def _axis(
     return Axis(min(times) - air, max(times) + air)
 
 
-def _figure(
-    key: TaskKey,
-    rows: Sequence[Row],
-    unknown: Sequence[Row],
-    findings: Sequence[Row],
-    axis: Axis,
-    caption: str,
-) -> str:
+def _figure(key: TaskKey, rows: Rows, unknown: Rows, findings: Rows, axis: Axis, caption: str) -> str:
     """Draw one task: a row per pod with who held it, what was on disk and what was not seen."""
     pods = sorted({str(row["pod"]) for row in (*rows, *findings) if row["pod"]})
     height = AXIS + ROW * len(pods) + 4
@@ -138,12 +131,13 @@ def _figure(
     )
 
 
-def _row(
-    pod: str, own: Sequence[Row], blind: Sequence[Row], flags: Sequence[Row], axis: Axis, top: int
-) -> Iterator[str]:
+def _row(pod: str, own: Rows, blind: Rows, flags: Rows, axis: Axis, top: int) -> Iterator[str]:
     short = pod if len(pod) <= 17 else f"{pod[:7]}\u2026{pod[-9:]}"
     yield f'<path class="grid" d="M0 0H{WIDTH}"/><text class="pod" x="0" y="28">{escape(short)}{_title(pod)}</text>'
-    yield f'<text x="0" y="44">{escape(_last_size(own))}</text>'
+    sizes = [row for row in own if row["lane"] == "size" and None not in (row["puts"], row["offset"])]
+    last = max(sizes, key=lambda row: row["from_us"], default=None)
+    held = f"{number(last['puts'])} puts at {number(last['offset'])}" if last is not None else ""
+    yield f'<text x="0" y="44">{held}</text>'
     for row in blind:
         box = f'y="1" height="{ROW - 2}" {_extent(row, axis)}'
         title = _title(f"not watched: {row['detail']}")
@@ -180,15 +174,6 @@ def _extent(row: Row, axis: Axis) -> str:
     return f'x="{left}" width="{max(right - left, 2):.1f}"'
 
 
-def _last_size(rows: Sequence[Row]) -> str:
-    """Say in a few words what the copy held at the last reading."""
-    sizes = [x for x in rows if x["lane"] == "size" and None not in (x["puts"], x["offset"])]
-    if not sizes:
-        return ""
-    last = max(sizes, key=lambda row: row["from_us"])
-    return f"{number(last['puts'])} puts at {number(last['offset'])}"
-
-
 def _ticks(axis: Axis, height: int) -> Iterator[str]:
     seconds = (axis.to_us - axis.from_us) / 1_000_000
     long_s = _STEPS_S[-1] * (1 + int(seconds // 777_600))
@@ -200,7 +185,7 @@ def _ticks(axis: Axis, height: int) -> Iterator[str]:
         yield f'<text x="{x}" y="14" text-anchor="middle">{clock(at_us)}</text>'
 
 
-def _curves(rows: Sequence[Row], axis: Axis, top: int) -> str:
+def _curves(rows: Rows, axis: Axis, top: int) -> str:
     """Draw what the copy claims (offset, a line) over what it holds (puts, an area); both end with a deletion."""
     base = ROW - BAR - 11
     claims, holds = [], []
