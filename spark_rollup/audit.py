@@ -31,7 +31,6 @@ from spark_rollup.report import expected
 from spark_rollup.report.page import PageData
 from spark_rollup.report.write import Tables, write
 from spark_rollup.spark.materialize import materialize
-from spark_rollup.spark.single_partition import is_whole
 
 Input = Plain | Wide
 """What is read: a small input on the driver, a large one where Spark has it."""
@@ -103,7 +102,7 @@ def read_for_its_time(spark: SparkSession, options: AuditOptions) -> tuple[Input
 
 def _read(spark: SparkSession, options: AuditOptions, what: Reading) -> Input:
     loaded = load(spark, source(options), what)
-    if is_whole(spark):
+    if str(spark.conf.get("spark.sql.shuffle.partitions")) == "1":  # `session` chooses it by size
         return collected(loaded)
     if loaded.unique:
         # Parquet is read column by column, as each stage needs it

@@ -21,7 +21,7 @@ from spark_rollup.fleet import keep
 from spark_rollup.fleet.events import Event
 from spark_rollup.fleet.meta import Row
 from spark_rollup.fleet.thin import OfPod
-from spark_rollup.judging.job import Wide, by_pods, partitions
+from spark_rollup.judging.job import Wide, by_pods, counted, partitions
 from spark_rollup.schemas import EVENT_ROW, HEARD
 from spark_rollup.spark.rows import frame_of
 
@@ -68,7 +68,9 @@ def _rows(spark: SparkSession, events: DataFrame, day: str) -> DataFrame:
     ids = spark.createDataFrame(chosen, "id string")
     whole = read.join(F.broadcast(told), list(TASK), "left_semi")
     kept = whole.unionByName(rest.join(ids, "id", "left_semi")).withColumn(BEAT, F.lit(None).cast(HEARD))
-    heard = frame_of(spark, by_pods(wide, _heard), HEARD).select(F.struct(*HEARD.names).alias(BEAT))
+    heard = frame_of(spark, by_pods(wide, counted(wide), _heard), HEARD).select(
+        F.struct(*HEARD.names).alias(BEAT)
+    )
     return kept.unionByName(heard, allowMissingColumns=True)
 
 

@@ -28,9 +28,10 @@ from spark_rollup.fleet.meta import Row
 from spark_rollup.fleet.reduce import TIMELINES, Question, Story
 from spark_rollup.fleet.rows import Copy, Gap, Latest, Mark, Reading, Saved, Sighting
 from spark_rollup.fleet.thin import OfApplication, OfPod
+from spark_rollup.judging import copies
 from spark_rollup.judging.told import Told
 from spark_rollup.schemas import TIMELINE
-from spark_rollup.spark.materialize import materialize
+from spark_rollup.spark.materialize import materialize, small
 from spark_rollup.spark.py4j_cache import run_parallel
 
 OF_POD: Mapping[str, Callable[..., Any]] = {
@@ -113,7 +114,7 @@ class Wide:
 
     def stories(self, asked: Question) -> list[Story]:
         """Reduce what is known of pods."""
-        return by_pods(self, partial(_story, replace(asked, cut=self.unfinished)))
+        return _stories(self, asked, slots_of(self))
 
     def told(self, asked: Question) -> Told:
         """Tell all there is to tell."""
@@ -142,9 +143,15 @@ def _story(asked: Question, where: tuple[str, str], given: OfPod) -> Iterator[St
         yield found
 
 
-def by_pods(wide: Wide, work: Callable[[tuple[str, str], OfPod], Iterator[Any]]) -> list[Any]:
-    """Give each pod's thinned rows to a worker, and collect what it makes of them."""
-    frames = pod_frames(wide)
+def _stories(wide: Wide, asked: Question, slots: DataFrame) -> list[Story]:
+    frames = pod_frames(wide, slots)
+    return by_pods(wide, frames, partial(_story, replace(asked, cut=wide.unfinished)))
+
+
+def by_pods(
+    wide: Wide, frames: Mapping[str, DataFrame], work: Callable[[tuple[str, str], OfPod], Iterator[Any]]
+) -> list[Any]:
+    """Give each pod's thinned rows (by field of `OfPod`) to a worker, and collect what it makes of them."""
     context = wide.events.sparkSession.sparkContext
     parts = [frame.rdd.map(partial(_part, OF_POD, field)) for field, frame in frames.items()]
     grouped = context.union(parts).groupByKey(partitions(wide))
@@ -156,23 +163,30 @@ def partitions(wide: Wide) -> int:
     return int(str(wide.events.sparkSession.conf.get("spark.sql.shuffle.partitions")))
 
 
-def pod_frames(wide: Wide) -> Mapping[str, DataFrame]:
-    """Thin out what is about pods: by field of `OfPod`, namespace, pod, and the columns of its rows."""
-    events, carried = wide.all_events(), wide.carried
-    read = facts.beats(wide.events)
-    counted = materialize(read.unionByName(carried.heard) if carried else read)
-    tasks = events.where(F.col("task_id").isNotNull()).groupBy("namespace", "pod")
-    frames = {
-        "beats": counted,
-        "torn": facts.torn(events, counted),
-        "events": facts.of_pods(events),
-        "applications": facts.members(events),
-        "tasks": tasks.agg(F.count_distinct("application_id", "task_id").alias("tasks")),
-    }
-    names = {"applications": ("application_id",), "tasks": ("tasks",)}
+def slots_of(wide: Wide) -> DataFrame:
+    """Fold all events, those that were kept too (`facts.slots`)."""
+    return materialize(facts.slots(wide.all_events()))
+
+
+def counted(wide: Wide) -> Mapping[str, DataFrame]:
+    """Count what agents said: by field of `OfPod`, namespace, pod, and the columns of its rows."""
+    read, carried = facts.beats(wide.events), wide.carried
+    beats = materialize(read.unionByName(carried.heard) if carried else read)
+    frames = {"beats": beats, "torn": facts.torn(wide.all_events(), beats)}
     return {
-        field: frame.select("namespace", "pod", *names.get(field, getattr(OF_POD[field], "_fields", ())))
+        field: frame.select("namespace", "pod", *OF_POD[field]._fields)  # type: ignore[attr-defined]
         for field, frame in frames.items()
+    }
+
+
+def pod_frames(wide: Wide, slots: DataFrame) -> Mapping[str, DataFrame]:
+    """Thin out what is about pods: by field of `OfPod`, namespace, pod, and the columns of its rows."""
+    tasks = slots.where(F.col("task_id").isNotNull()).groupBy("namespace", "pod")
+    return {
+        **counted(wide),
+        "events": facts.of_pods(wide.all_events()).select("namespace", "pod", *Event._fields),
+        "applications": facts.members(slots),
+        "tasks": tasks.agg(F.count_distinct("application_id", "task_id").alias("tasks")),
     }
 
 
@@ -204,7 +218,8 @@ class _Common:
 
 def _told(wide: Wide, asked: Question) -> Told:
     spark = wide.events.sparkSession
-    context, stories = spark.sparkContext, wide.stories(asked)
+    context, slots = spark.sparkContext, slots_of(wide)
+    stories = _stories(wide, asked, slots)
     asked = reduce.believing(asked, stories)
     common = context.broadcast(_Common(reduce.by_namespace(stories), asked))
     said = reduce.said_of(stories)
@@ -212,15 +227,17 @@ def _told(wide: Wide, asked: Question) -> Told:
     known += [(place, (SAID, None)) for place in {*reduce.places(common.value.pods), *(asked.proofs or ())}]
     name = F.col("application_id")
     is_asked = name.isNull() | (name == wide.application) if wide.application else F.lit(True)
-    thin = Thin(wide.all_events().where(is_asked))
+    thin, number = Thin(wide.all_events().where(is_asked), slots.where(is_asked)), partitions(wide)
 
-    def grouped(frames: Mapping[str, DataFrame]) -> RDD[tuple[Place, Iterable[Part]]]:
+    def placed(frames: Mapping[str, DataFrame], *more: RDD[tuple[Place, Part]]) -> RDD[tuple[Place, Part]]:
         parts = [frame.rdd.map(partial(_part, OF_APPLICATION, field)) for field, frame in frames.items()]
-        return context.union([*parts, context.parallelize(known)]).groupByKey(partitions(wide))
+        return context.union([*parts, *more]).partitionBy(number)
 
-    tasks = grouped(thin.first()).flatMap(lambda group: _questioned(common.value, group)).collect()
-    rest = thin.rest(tasks)
-    found = grouped(rest).flatMap(lambda group: _of_group(common.value, group))
+    first = placed(thin.first(), context.parallelize(known)).persist(StorageLevel.MEMORY_AND_DISK)
+    tasks = first.groupByKey(number).flatMap(lambda group: _questioned(common.value, group)).collect()
+    # in place already, so only what is new is moved
+    together = first.union(placed(thin.rest(tasks))).groupByKey(number)
+    found = together.flatMap(lambda group: _of_group(common.value, group))
     found = found.persist(StorageLevel.MEMORY_AND_DISK)
     rows = reduce.with_pods(found.filter(lambda one: one[0] != TIMELINES).collect(), stories, asked)
     names = TIMELINE.names
@@ -254,46 +271,55 @@ def _of_group(common: _Common, group: tuple[Place, Iterable[Part]]) -> Iterator[
 class Thin:
     """What is about applications, thinned: by field of `OfApplication`, each with namespace and application."""
 
-    def __init__(self, events: DataFrame) -> None:
+    def __init__(self, events: DataFrame, slots: DataFrame) -> None:
         """Thin out what all tasks need, in what is computed once."""
-        marks = facts.marks(events)
-        (single,) = _computed(facts.single_stores(events))
-        self._readings = facts.sizes(events, single)
+        self._events, self._slots = events, slots
+        of_applications, marks, single, windowed = _computed(
+            facts.of_applications(events),
+            facts.marks(events),
+            copies.single_stores(slots),
+            copies.windowed(slots),
+        )
         frequent = F.col("change").isin(*holds.FREQUENT)
         self._close = marks.where(frequent)
-        first = _computed(facts.of_applications(events), marks.where(~frequent), facts.points(events))
-        self._first = dict(zip(("events", "marks", "points"), first, strict=True))
-        self._saved = facts.saved(marks)
-        self._sightings = facts.sightings(events)
-        (self._curve,) = _computed(facts.curve(self._readings))
+        (points,) = _computed(facts.points(events, slots, marks))
+        self._first = {"events": of_applications, "marks": marks.where(~frequent), "points": points}
+        self._saved = copies.saved(marks)
+        # without any, nothing is read
+        self._segments = copies.segments(events.join(small(windowed), list(TASK), "left_semi"))
+        self._anchors = copies.anchors(marks, single)
+        (self._curve,) = _computed(copies.curve(slots, self._segments.unionByName(self._anchors)))
 
     def first(self) -> Mapping[str, DataFrame]:
         """Give what says which tasks are in question."""
         return _selected(self._first)
 
     def rest(self, tasks: Sequence[Asked]) -> Mapping[str, DataFrame]:
-        """Give all, with the readings and marks of tasks in question."""
-        asked, ends = self._asked(tasks), facts.latest(self._curve)
+        """Give all else, with the readings and frequent marks of tasks in question."""
+        asked, (ends,) = F.broadcast(self._asked(tasks)), _computed(copies.latest(self._curve))
         several = ends.groupBy(*TASK, "store").agg(F.count("*").alias("pods")).where(F.col("pods") > 1)
-        compared = self._readings.join(several, [*TASK, "store"], "left_semi")
-        folded, close = _computed(
-            facts.folded(self._readings, ends, asked), self._close.join(asked, list(TASK), "left_semi")
+        whole = copies.whole_stores(self._events)
+        readings = whole.unionByName(self._segments).unionByName(self._anchors)
+        folded, close, anchors = _computed(
+            copies.folded(readings, ends, asked),
+            self._close.join(asked, list(TASK), "left_semi"),
+            self._anchors.join(several, [*TASK, "store"], "left_semi"),
         )
-        (cut,) = _computed(facts.left_out(folded, close, asked))
+        (cut,) = _computed(copies.left_out(folded, close, asked))
         more = {
-            "marks": self._first["marks"].unionByName(facts.newest(close, cut)),
-            "sightings": self._sightings,
-            "readings": facts.newest(folded, cut),
+            "marks": copies.newest(close, cut),
+            "sightings": facts.sightings(self._slots),
+            "readings": copies.newest(folded, cut),
             "left_out": cut,
             "latest": ends.where(F.col("task_id").isNotNull()),
             "saved": self._saved,
-            "copies": facts.settled_copies(compared),
+            "copies": copies.settled_copies(whole, small(anchors), self._slots, self._segments),
         }
-        return _selected({**self._first, **more})
+        return _selected(more)
 
     def drawn(self, tasks: Sequence[Asked]) -> DataFrame:
         """Draw the curve of tasks that are not in question: `TIMELINE`, as `lanes` draws that of a small input."""
-        return facts.drawn(self._curve, self._asked(tasks)).select(*TIMELINE.names)
+        return copies.drawn(self._curve, self._asked(tasks)).select(*TIMELINE.names)
 
     def _asked(self, tasks: Sequence[Asked]) -> DataFrame:
         """List them, each with how many of its rows a worker is given."""

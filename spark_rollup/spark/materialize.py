@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+FEW_ROWS = 100_000
+"""So many narrow rows are sent to all workers: a few MiB."""
 
 
 def materialize(frame: DataFrame) -> DataFrame:
@@ -13,6 +17,14 @@ def materialize(frame: DataFrame) -> DataFrame:
     """
     kept_in_files = frame.sparkSession.sparkContext.getCheckpointDir() is not None
     return frame.checkpoint() if kept_in_files else frame.localCheckpoint()
+
+
+def small(kept: DataFrame) -> DataFrame:
+    """Have Spark send a frame that is kept to all workers if it has few rows: Spark knows no size of what is kept.
+
+    What it is joined with stays where it is then; else all of that is moved and sorted.
+    """
+    return F.broadcast(kept) if kept.count() <= FEW_ROWS else kept
 
 
 def leave_nothing(spark: SparkSession) -> None:

@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from spark_rollup import facts
 from spark_rollup.bronze.load import load
 from spark_rollup.intake import ingest
+from spark_rollup.judging import copies
 from spark_rollup.judging.base import last_local_findings
 from tests.spark_rollup.support.fleet import Fleet
 
@@ -19,12 +20,17 @@ pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 TEXTS = {"line", "evidence", "summary", "next_action", "detail", "id"}
 """Columns that make events wide; only findings and marks are shown to people."""
 
+
+def curve(events: DataFrame) -> DataFrame:
+    return copies.curve(facts.slots(events), copies.whole_stores(events).where("false"))
+
+
 STAGES: dict[str, tuple[Callable[[DataFrame], DataFrame], int]] = {
     "beats": (facts.beats, 1),
-    "sightings": (facts.sightings, 2),  # few rows: folded, taken apart, and folded again
+    "slots": (facts.slots, 1),
     "marks": (facts.marks, 0),
-    "looks at whole stores": (facts.whole_stores, 0),
-    "curve of whole stores": (lambda events: facts.curve(facts.whole_stores(events)), 1),
+    "looks at whole stores": (copies.whole_stores, 0),
+    "curve of whole stores": (curve, 2),
     "findings of agents": (last_local_findings, 1),
 }
 """Stage and how often it moves data: once for each grouping."""
@@ -72,5 +78,5 @@ def test_a_stage_reads_narrow_columns_only(events, stage):
 
 def test_nothing_is_sorted_to_be_grouped(events):
     """Aggregates keep whole numbers only, so Spark hashes; a text in them would make it sort every event."""
-    for make in (facts.beats, facts.sightings, lambda rows: facts.curve(facts.whole_stores(rows))):
+    for make in (facts.beats, facts.slots, curve):
         assert "SortAggregate" not in plan_of(make(events))

@@ -12,11 +12,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from agent.contract.events import Kind
-from spark_rollup import facts
 from spark_rollup.columns import TASK
 from spark_rollup.fleet import sizes
 from spark_rollup.fleet.reduce import TIMELINES
 from spark_rollup.fleet.rows import Reading
+from spark_rollup.judging import copies
 from tests.spark_rollup.support.drawn import FLEETS, fleet_of
 from tests.spark_rollup.support.fleet import HORIZON_S, STORIES, Fleet, at_us
 from tests.spark_rollup.support.plain import events_of, tables, texts
@@ -89,11 +89,13 @@ def frame(spark: SparkSession, rows: Iterable[Reading]) -> DataFrame:
 
 def folded(readings: DataFrame, edges: list[int]) -> DataFrame:
     """Fold readings of a task that is asked about, in Spark."""
-    copies = readings.select(*TASK, "store", "pod").distinct()
+    of_stores = readings.select(*TASK, "store", "pod").distinct()
     asked = (
-        copies.select(*TASK).distinct().withColumn("edges", F.array(*map(F.lit, edges)).cast("array<bigint>"))
+        of_stores.select(*TASK)
+        .distinct()
+        .withColumn("edges", F.array(*map(F.lit, edges)).cast("array<bigint>"))
     )
-    return facts.folded(readings, copies, asked).select(*Reading._fields)
+    return copies.folded(readings, of_stores, asked).select(*Reading._fields)
 
 
 @pytest.mark.spark

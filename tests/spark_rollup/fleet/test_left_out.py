@@ -12,7 +12,6 @@ from pyspark.sql import functions as F
 
 from agent.contract.audited import FLEET
 from agent.contract.events import Confidence, Severity
-from spark_rollup import facts
 from spark_rollup.columns import TASK
 from spark_rollup.fleet import sizes
 from spark_rollup.fleet.answers import DAMAGED, UNKNOWN
@@ -20,6 +19,7 @@ from spark_rollup.fleet.events import Event
 from spark_rollup.fleet.meta import Row
 from spark_rollup.fleet.pods import TOO_MANY
 from spark_rollup.fleet.rows import Gap
+from spark_rollup.judging import copies
 from tests.spark_rollup.fleet.test_folded import frame, reading
 from tests.spark_rollup.fleet.test_keep import QUICK
 from tests.spark_rollup.support import over_days
@@ -154,9 +154,9 @@ def test_spark_leaves_out_what_the_driver_does(spark: SparkSession) -> None:
     marks = frame(spark, known[200:])
     for most in (0, 40, 299, 300):
         asked = readings.select(*TASK).distinct().withColumn("most", F.lit(most))
-        left_out = facts.left_out(readings, marks, asked)
+        left_out = copies.left_out(readings, marks, asked)
         here = sizes.left_out(known, most)
         found = [Gap(**row.asDict()) for row in left_out.drop("namespace").collect()]
         assert Counter(x._replace(application_id=None) for x in found) == Counter(here)
         cut_us = max((x.to_us for x in here), default=-1)
-        assert facts.newest(readings, left_out).count() == sum(x.at_us > cut_us for x in known[:200])
+        assert copies.newest(readings, left_out).count() == sum(x.at_us > cut_us for x in known[:200])
