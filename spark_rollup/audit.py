@@ -31,6 +31,7 @@ from spark_rollup.report import expected
 from spark_rollup.report.page import PageData
 from spark_rollup.report.write import Tables, write
 from spark_rollup.spark.materialize import materialize
+from spark_rollup.spark.session import reading_all
 
 Input = Plain | Wide
 """What is read: a small input on the driver, a large one where Spark has it."""
@@ -42,13 +43,14 @@ def run(spark: SparkSession, options: AuditOptions) -> PageData:
     Raises `UsageError`: the input has no usable event up to `as_of`, or the output cannot be written.
     """
     began_us = clock.now_us()
-    read, about = prepare(spark, options)
-    asked = asking(spark, options, about)
-    told = tell(read, asked)
-    not_asked = () if asked.proofs is not None else [meta.id for meta in PROOFS]
-    missing = expected.compare(options.expect, told.of(PODS), told.of(RESTARTS))
-    tables = Tables(told, read.quarantine, asked, not_asked, missing, read.unfinished)
-    return write(spark, tables, options.output, began_us)
+    with reading_all(spark):
+        read, about = prepare(spark, options)
+        asked = asking(spark, options, about)
+        told = tell(read, asked)
+        not_asked = () if asked.proofs is not None else [meta.id for meta in PROOFS]
+        missing = expected.compare(options.expect, told.of(PODS), told.of(RESTARTS))
+        tables = Tables(told, read.quarantine, asked, not_asked, missing, read.unfinished)
+        return write(spark, tables, options.output, began_us)
 
 
 def reading(options: AuditOptions) -> Reading:

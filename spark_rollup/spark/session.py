@@ -7,7 +7,8 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Mapping, MutableMapping, Sequence
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import pyspark
@@ -95,6 +96,7 @@ DELTA = {
 """What Spark needs to know Delta tables."""
 
 _EXTENSIONS = "spark.sql.extensions"
+_SKIPPING = "spark.databricks.delta.stats.skipping"
 _JVM = "spark.driver.extraJavaOptions"
 
 _ALWAYS = {
@@ -219,6 +221,17 @@ def fit(spark: SparkSession, input_bytes: int, conf: Mapping[str, str]) -> None:
             spark.conf.set(key, chosen[key])
         else:
             spark.conf.unset(key)
+
+
+@contextmanager
+def reading_all(spark: SparkSession) -> Iterator[None]:
+    """Have Delta leave out no file for what its columns hold: asking is a job for each scan, and all are read."""
+    before = str(spark.conf.get(_SKIPPING, "true"))
+    spark.conf.set(_SKIPPING, "false")
+    try:
+        yield
+    finally:
+        spark.conf.set(_SKIPPING, before)
 
 
 def sql_settings(input_bytes: int | None, partitions: int | None = None) -> dict[str, str]:
