@@ -81,19 +81,16 @@ def torn(events: DataFrame, counted: DataFrame) -> DataFrame:
 
 
 def of_pods(events: DataFrame) -> DataFrame:
-    """Take drops, findings, heartbeats with blind intervals, and of each boot the newest that names what is open."""
-    named = events.where("kind = 'heartbeat' AND open_criticals IS NOT NULL AND size(open_ids) > 0")
-    return (
-        query(
-            """
-        SELECT * FROM {named}
-        LEFT SEMI JOIN (SELECT $BOOT, max(sequence) AS sequence FROM {named} GROUP BY $BOOT)
-        USING ($BOOT, sequence)""",
-            named=named,
-        )
-        .select(*events.columns)
-        .unionAll(events.where("NOT routine AND kind IN ('drop', 'heartbeat', 'finding')"))
+    """Take drops, findings, heartbeats with blind intervals, and of each boot what was last named as open."""
+    named = query(
+        """
+        SELECT $BOOT, 'heartbeat' AS kind, true AS routine, max(sequence) AS sequence,
+            max_by(open_ids, sequence) AS open_ids
+        FROM {events} WHERE kind = 'heartbeat' AND open_criticals IS NOT NULL AND size(open_ids) > 0 GROUP BY $BOOT""",
+        events=events,
     )
+    told = events.where("NOT routine AND kind IN ('drop', 'heartbeat', 'finding')")
+    return told.unionByName(named, allowMissingColumns=True)
 
 
 def of_applications(events: DataFrame) -> DataFrame:

@@ -34,10 +34,8 @@ from spark_rollup.schemas import TIMELINE
 from spark_rollup.spark.materialize import materialize, small
 from spark_rollup.spark.py4j_cache import run_parallel
 
-OF_POD: Mapping[str, Callable[..., Any]] = {
-    "beats": Beat, "torn": Stretch, "events": Event, "applications": str, "tasks": int,
-}  # fmt: skip
-"""Field of `OfPod` -> what makes one of its parts."""
+OF_POD: Mapping[str, Callable[..., Any]] = {"beats": Beat, "torn": Stretch, "events": Event}
+"""Field of `OfPod` -> its rows."""
 
 OF_APPLICATION: Mapping[str, Callable[..., Any]] = {
     "events": Event, "marks": Mark, "points": holds.Point, "sightings": Sighting, "readings": Reading,
@@ -153,7 +151,7 @@ def by_pods(
 ) -> list[Any]:
     """Give each pod's thinned rows (by field of `OfPod`) to a worker, and collect what it makes of them."""
     context = wide.events.sparkSession.sparkContext
-    parts = [frame.rdd.map(partial(_part, OF_POD, field)) for field, frame in frames.items()]
+    parts = [frame.rdd.map(partial(_part, field)) for field, frame in frames.items()]
     grouped = context.union(parts).groupByKey(partitions(wide))
     return grouped.flatMap(partial(_of_pod, work)).collect()
 
@@ -190,8 +188,10 @@ def pod_frames(wide: Wide, slots: DataFrame) -> Mapping[str, DataFrame]:
     }
 
 
-def _part(kinds: Mapping[str, Callable[..., Any]], field: str, row: Sequence[Any]) -> tuple[Place, Part]:
-    return (row[0], row[1]), (field, kinds[field](*row[2:]))
+def _part(field: str, row: Iterable[Any]) -> tuple[Place, Part]:
+    """Place a row; it travels as a plain tuple: pickling a named one is slow."""
+    namespace, name, *rest = row
+    return (namespace, name), (field, tuple(rest))
 
 
 def _of_pod(
@@ -200,11 +200,11 @@ def _of_pod(
     given = OfPod()
     for name, row in group[1]:
         if name == "applications":
-            given.applications.add(row)
+            given.applications.add(*row)
         elif name == "tasks":
-            given.tasks = row
+            (given.tasks,) = row
         else:
-            getattr(given, name).append(row)
+            getattr(given, name).append(OF_POD[name](*row))
     yield from work(group[0], given)
 
 
@@ -230,7 +230,7 @@ def _told(wide: Wide, asked: Question) -> Told:
     thin, number = Thin(wide.all_events().where(is_asked), slots.where(is_asked)), partitions(wide)
 
     def placed(frames: Mapping[str, DataFrame], *more: RDD[tuple[Place, Part]]) -> RDD[tuple[Place, Part]]:
-        parts = [frame.rdd.map(partial(_part, OF_APPLICATION, field)) for field, frame in frames.items()]
+        parts = [frame.rdd.map(partial(_part, field)) for field, frame in frames.items()]
         return context.union([*parts, *more]).partitionBy(number)
 
     first = placed(thin.first(), context.parallelize(known)).persist(StorageLevel.MEMORY_AND_DISK)
@@ -249,7 +249,7 @@ def _given(group: tuple[Place, Iterable[Part]]) -> tuple[OfApplication, list[Any
     given, said = OfApplication(), []
     for name, row in group[1]:
         if name != SAID:
-            getattr(given, name).append(row)
+            getattr(given, name).append(OF_APPLICATION[name](*row))
         elif row is not None:
             said.append(row)
     return given, said
