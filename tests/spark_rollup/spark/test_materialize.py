@@ -8,7 +8,8 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from spark_rollup.spark.materialize import leave_nothing, materialize
+from spark_rollup.spark import materialize as module
+from spark_rollup.spark.materialize import leave_nothing, materialize, small
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
@@ -55,3 +56,11 @@ def test_javas_end_removes_this_sessions_own_only(spark, directory):
     (directory / "another's").mkdir()
     spark._jvm.org.apache.hadoop.fs.FileSystem.closeAll()  # what Java's end does
     assert [path.name for path in directory.iterdir()] == ["another's"]
+
+
+@pytest.mark.parametrize(("few", "is_sent"), [(3, True), (2, False)])
+def test_few_rows_are_sent_to_where_many_are(spark, monkeypatch, few, is_sent):
+    monkeypatch.setattr(module, "FEW_ROWS", few)
+    joined = spark.range(20).withColumn("key", F.col("id") % 2).join(small(materialize(some(spark))), "key")
+    assert ("BroadcastHashJoin" in str(joined._jdf.queryExecution().executedPlan().treeString())) is is_sent
+    assert joined.count() == 20
