@@ -258,7 +258,8 @@ def _reading(
         if is_bronze(local):
             check_format(local)
         known_bytes = _read_bytes(options)
-    with opened(opening, known_bytes, delta=known_bytes is None or is_bronze(local)) as (spark, place):
+    delta = known_bytes is None or is_bronze(local)
+    with opened(opening, known_bytes, delta=delta, audits=True) as (spark, place):
         if isinstance(place, ObjectPath):
             require_bronze(place)
             options = make(place)

@@ -49,7 +49,12 @@ class Opening:
 
 @contextmanager
 def opened(
-    opening: Opening, size_bytes: int | None, kinds: Sequence[str] = (), *, delta: bool = True
+    opening: Opening,
+    size_bytes: int | None,
+    kinds: Sequence[str] = (),
+    *,
+    delta: bool = True,
+    audits: bool = False,
 ) -> Iterator[tuple[SparkSession, Place]]:
     """Give a session that fits the size of what is read (None = not known yet), and the place.
 
@@ -63,7 +68,7 @@ def opened(
     if not opening.progress:
         progress.announce(sys.stderr)
     spark = session.build_session(
-        size_bytes, conf=opening.conf, jars=brought, delta=delta, debug=opening.debug
+        size_bytes, conf=opening.conf, jars=brought, delta=delta, debug=opening.debug, audits=audits
     )
     needs.check(spark, wanted)
     if needs.S3A in wanted:

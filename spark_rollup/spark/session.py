@@ -63,13 +63,17 @@ _ONE_COMPILER = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=128m"
 goes on, such as a stream, fills that and is then interpreted."""
 
 _LATER_COMPILER = (
+    "-XX:Tier4InvocationThreshold=50000 -XX:Tier4MinInvocationThreshold=6000 -XX:Tier4CompileThreshold=150000"
+    " -XX:Tier4BackEdgeThreshold=400000"
+)
+_AUDITS_COMPILER = (
     "-XX:Tier4InvocationThreshold=500000 -XX:Tier4MinInvocationThreshold=60000 -XX:Tier4CompileThreshold=1500000"
     " -XX:Tier4BackEdgeThreshold=4000000"
 )
-"""Spark writes new code for each stage: at Java's own thresholds, a hundredth of these, the second compiler takes
-nearly as much CPU for an audit of five million events as running them does. At a tenth of these it takes 20 CPU seconds
-more, and running takes no less. With the first compiler only, or without code for whole stages, the audit takes more.
-"""
+"""Spark writes new code for each stage: at Java's own thresholds, a tenth of the first, the second compiler takes
+nearly as much CPU for an audit of five million events as running them does. At ten times the first it takes 20 CPU
+seconds less still; but `ingest`, which does the same with each line, takes a fifth more for 741,150 of them. With the
+first compiler only, or without code for whole stages, the audit takes more."""
 
 _ONE_COLLECTOR = "-XX:+UseSerialGC"
 """For a run of seconds a parallel collector never pays off."""
@@ -133,6 +137,7 @@ def build_session(
     delta: bool = False,
     debug: bool = False,
     archived: bool = True,
+    audits: bool = False,
 ) -> SparkSession:
     """Start Spark, or join the session that `spark-submit` or a test already made.
 
@@ -149,6 +154,7 @@ def build_session(
         delta: Whether Delta tables are read or written.
         debug: Whether Spark logs its errors, at length.
         archived: Whether the archive of classes is used, if there is one; False = this session makes it.
+        audits: Whether nothing is taken in: each stage's code runs once.
 
     Raises:
         JavaNotFoundError: no Java runtime, or only one that is too old.
@@ -175,7 +181,7 @@ def build_session(
     else:
         settings |= {
             "spark.master": master or "local[*]",
-            **_jvm_settings(input_bytes, scratch, debug, archived),
+            **_jvm_settings(input_bytes, scratch, debug, archived, audits),
         }
         stay_local(os.environ, {**settings, **given}["spark.master"])
         if "spark.driver.memory" in given:  # a heap that begins larger than it may become does not start
@@ -264,14 +270,17 @@ def check_spark_home(environment: Mapping[str, str], release: str) -> None:
     )
 
 
-def _jvm_settings(input_bytes: int | None, scratch: Path, debug: bool, archived: bool) -> dict[str, str]:
+def _jvm_settings(
+    input_bytes: int | None, scratch: Path, debug: bool, archived: bool, audits: bool
+) -> dict[str, str]:
     place = archive.place(os.environ, pyspark.__version__)
     more = archive.options(place) if archived else archive.made_by(place)
     logging = scratch / "log4j2.properties"
     logging.write_text(_LOG4J.replace("LEVEL", "error" if debug else "off"))
     options = [f"-Dlog4j2.configurationFile=file:{logging}", QUIET_JVM, *more]
     if input_bytes is None or input_bytes >= SMALL_INPUT_BYTES:
-        return {"spark.driver.memory": "4g", _JVM: " ".join([*options, _LATER_COMPILER])}
+        later = _AUDITS_COMPILER if audits else _LATER_COMPILER
+        return {"spark.driver.memory": "4g", _JVM: " ".join([*options, later])}
     options += [_ONE_COLLECTOR, _ONE_COMPILER]
     return {**_QUICK_MEMORY, **_QUICK_CORE, _JVM: " ".join(options)}
 

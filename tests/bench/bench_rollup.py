@@ -176,6 +176,7 @@ def main() -> int:
         master=f"local[{CORES}]",
         jars=needs.bring([needs.DELTA], None, {}),
         delta=True,
+        audits=True,
     )
     sys.stdout.write(f"{json.dumps(measure(spark, size, chosen.work, taken=chosen.taken))}\n")
     return 0
