@@ -104,13 +104,18 @@ def read_for_its_time(spark: SparkSession, options: AuditOptions) -> tuple[Input
 
 def _read(spark: SparkSession, options: AuditOptions, what: Reading) -> Input:
     loaded = load(spark, source(options), what)
-    if str(spark.conf.get("spark.sql.shuffle.partitions")) == "1":  # `session` chooses it by size
+    if is_whole(spark):
         return collected(loaded)
     if loaded.unique:
         # Parquet is read column by column, as each stage needs it
         return Wide(loaded.events.drop("line"), loaded.quarantine, loaded.carried)
     once = dedupe.one_row_per_id(loaded.events).drop("line").withColumn(ROUTINE, is_routine())
     return Wide(materialize(once), loaded.quarantine)
+
+
+def is_whole(spark: SparkSession) -> bool:
+    """Return whether the input is small: `spark.session` chooses one partition by its size."""
+    return str(spark.conf.get("spark.sql.shuffle.partitions")) == "1"
 
 
 def newest(read: Input, options: AuditOptions) -> latest.Latest:

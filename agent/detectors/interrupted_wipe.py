@@ -209,9 +209,10 @@ def _is_first_of_a_stop(x: Close) -> bool:
     return x.offset_us is None and not wiped_before and in_order
 
 
-def _order(task: Task) -> tuple[int, ...]:
-    """Sub-topology, partition: TaskId.compareTo."""
-    return tuple(int(number) for number in task.id.split("_"))
+def _order(task: Task) -> tuple[str, list[int]]:
+    """Named topology, if any (`__one__/0_2`), sub-topology and partition: TaskId.compareTo."""
+    topology, _, numbers = task.id.rpartition("/")
+    return topology, [int(x) for x in numbers.split("_")]
 
 
 def _loudness(_: Close, proof: Proof | None) -> Loudness:

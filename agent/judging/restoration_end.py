@@ -27,7 +27,7 @@ class RestorationEnd:
 
     offset: int  # its entry for the store
     # more than 10,000 records were flushed after it without another; otherwise the restoration may have been
-    # paused there, or be stalled, or on 2.6 be that of a copy that warms up
+    # paused there, or be stalled (with its thread, beside others that work), or on 2.6 be that of a copy that warms up
     certain: bool
 
 
@@ -61,7 +61,8 @@ def restoration_end(case: TaskCase, task: Task, store: Store, after: Session) ->
     )
     passing = may_be_on_the_way(task, fact, after.opened_us)
     if due_us is not None and _commits_passed(case, due_us, until_us, passing=passing):
-        return RestorationEnd(offset, certain=True)
+        certain = not passing or let_commits_pass(case, due_us, until_us, alone=True)
+        return RestorationEnd(offset, certain)
     if moved_by(task, fact) > TEN_THOUSAND or (rare and _ends_leave_none(case)):
         return None
     if case.says(Fact.PAUSE) is Truth.NO:

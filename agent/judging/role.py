@@ -2,7 +2,7 @@
 
 Time alone shows nothing: SIGSTOP, a paused container or virtual machine, a clock that was set, a volume that does not
 answer: no commit goes by, however late it is. What the process wrote meanwhile, in whatever task, shows that it was
-none of these.
+none of these. One thread of several may be held up by itself: only the task's own work shows that its thread was not.
 """
 
 from __future__ import annotations
@@ -27,23 +27,28 @@ class TaskRole(StrEnum):
     UNKNOWN = "unknown"
 
 
-def was_at_work(case: TaskCase, from_us: int, until_us: int) -> bool:
-    """Return whether anything was written in a time, both ends included: by the task, or else by another one."""
+def was_at_work(case: TaskCase, from_us: int, until_us: int, *, alone: bool = False) -> bool:
+    """Return whether anything was written in a time, both ends included: by the task, or unless `alone` by others."""
     if from_us > until_us:
         return False
-    others = (other for other in case.application.tasks.values() if other is not case.task)
+    others = () if alone else (other for other in case.application.tasks.values() if other is not case.task)
     return _wrote(case.task, from_us, until_us) or any(_wrote(other, from_us, until_us) for other in others)
 
 
-def let_commits_pass(case: TaskCase, since_us: int, until_us: int) -> bool:
+def let_commits_pass(case: TaskCase, since_us: int, until_us: int, *, alone: bool = False) -> bool:
     """Return whether commits went by in a time for sure: what the commit timer writes would be there.
 
     The process was at work when they had been due, and for as long after that as a commit may be late nothing came: one
-    that had been frozen writes what is due as soon as it goes on.
+    that had been frozen writes what is due as soon as it goes on. `alone`: the task itself was.
+
+    Source:
+        StreamThread.runOnce (2.6 to 3.7: restores, processes and commits), DefaultStateUpdater (3.8+, one for each
+        thread): a call that blocks, of a processor or to a broker, holds up all tasks of its thread, and no others.
     """
     if not commits_passed(case.settings, case.passed_us(since_us, until_us)):
         return False
-    return was_at_work(case, since_us + COMMITS * commit_interval_us(case.settings), until_us - LATE_US)
+    due_us = since_us + COMMITS * commit_interval_us(case.settings)
+    return was_at_work(case, due_us, until_us - LATE_US, alone=alone)
 
 
 def _wrote(task: Task, from_us: int, until_us: int) -> bool:

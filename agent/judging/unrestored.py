@@ -18,7 +18,7 @@ from functools import cached_property
 
 from agent.contract.events import Affected, Confidence, Severity
 from agent.inventory.bulk_load import COMMITS_COUNTED
-from agent.inventory.model import CheckpointClaim, Session
+from agent.inventory.model import CLOSES_WITHIN_US, CheckpointClaim, Session
 from agent.judging.base import Evidence, seconds
 from agent.judging.rule import IncarnationStory, Loudness, Proof, Rule, derived, graded
 from agent.judging.upstream import KAFKA_7672
@@ -107,6 +107,18 @@ class Wiped(Remembered):
 
 def _is_carried(x: Remembered) -> bool:
     return continued_from(x.task, x.store, x.session) is not None
+
+
+def _was_stopped_amid(x: Remembered) -> bool:
+    """Of a task that is restored only its close writes: what was read. A compacted changelog gives fewer puts.
+
+    Source:
+        AssignedTasks.close and commit, StreamTask.close, ProcessorStateManager.checkpoint (2.0.1, 2.1.1): a stop closes
+        restoring tasks, too, with `restoredOffsets`; commits are of running ones. Under exactly-once none is written.
+    """
+    first, released_us = x.session.first, x.session.released_us
+    is_half = x.session.reopens == 1 and x.case.settings.exactly_once is not True
+    return is_half and bool(first and released_us and released_us - first.at_us < CLOSES_WITHIN_US)
 
 
 def _is_eos_standby(x: Remembered) -> bool:
@@ -281,6 +293,7 @@ SKIPPED = Rule[Remembered](
         "a windowed store is restored without a reopen": lambda x: x.store.segmented,
         "an old offset was carried over (resurrected-checkpoint)": _is_carried,
         "its puts and commit markers explain the offset": _is_explained,
+        "stopped amid a restoration: it claims what it had read": _was_stopped_amid,
         "an exactly-once standby passes over what was aborted": _is_eos_standby,
     },
     unknowns={

@@ -16,7 +16,7 @@ from typing import Any
 
 from tests.support.scenario import App, Scenario
 
-TASK = re.compile(r"\d+_\d+|global")
+TASK = re.compile(r"(?:__\w+__/)?\d+_\d+|global")
 SECONDS = re.compile(r"([\d.]+) s")
 
 

@@ -282,11 +282,13 @@ def test_wipe_of_long_ago_is_no_corruption_now():
     assert "warning" not in said_after(running("4.3.1"), script)
 
 
+@pytest.mark.parametrize("topology", ["", "__one__/"])
 @pytest.mark.parametrize(("first", "severity"), [("2_0", "info"), ("10_0", "warning")])
-def test_order_of_an_orderly_stop(first, severity):
+def test_order_of_an_orderly_stop(first, severity, topology):
     """4.3 writes nothing before the first close; what is left is that a stop closes tasks by number: 2_0, then 10_0."""
-    run = restored(play(Scenario("4.3.1", EOS), "start"), "2_0", "10_0")
-    script = f"4 s, puts 2_0 500, puts 10_0 500, closes {first} 2499, 0.02 s"
+    two, ten, first = (f"{topology}{number}" for number in ("2_0", "10_0", first))
+    run = restored(play(Scenario("4.3.1", EOS), "start"), two, ten)
+    script = f"4 s, puts {two} 500, puts {ten} 500, closes {first} 2499, 0.02 s"
     assert said_after(run, script) == f"{first} {severity}"
     assert ("a stop closes this task first" in run.only(ID).summary) == (severity == "info")
 

@@ -214,6 +214,7 @@ def standby(*marks: float, **more) -> TaskCase:
 
 
 EXPLAINED = "its puts and commit markers explain the offset"
+STOPPED = "stopped amid a restoration: it claims what it had read"
 PASSED_OVER = "an exactly-once standby passes over what was aborted"
 LATE = "the flushes before its checkpoint may not have been read yet"
 
@@ -235,6 +236,8 @@ LATE = "the flushes before its checkpoint may not have been read yet"
     "it put none of it": (jump(5102, 4000, earlier=(4000, 0), **told(10_000)), LIKELY),
     "no reopen": (jump(reopens=0), PROVED),
     "half of the pair": (jump(reopens=1), PROVED),
+    "a stop amid the restoration of a compacted changelog": (jump(released=5.02), STOPPED),
+    "it was held on after its first checkpoint": (jump(released=10), PROVED),
     "the pair": (jump(reopens=2), "it was restored: RocksDB was reopened twice"),
     "more than the pair": (jump(reopens=3), "it was restored: RocksDB was reopened twice"),
     "segments do not reopen like this": (

@@ -9,6 +9,7 @@ import pytest
 
 from agent.inventory.blindness import note_blind
 from agent.inventory.settings import ApplicationSettings, Setting
+from agent.judging.restoration_end import RestorationEnd, restoration_end
 from agent.judging.role import TaskRole, let_commits_pass, may_be_on_the_way, moved_by, role_of, was_at_work
 from agent.quantities.flushed import commits_passed
 from tests.support.scenario_case import at, case, checkpoint, database, mark, session, store, task
@@ -119,3 +120,14 @@ def test_commits(sign, until, set_forward, expected):
     if set_forward:
         note_blind(judged.inventory, at(13), at(18), "clock-step")
     assert let_commits_pass(judged, at(10), at(until)) is expected
+
+
+@pytest.mark.parametrize(("own", "certain"), [(30, True), (20.1, False)])
+def test_a_restoration_ended_for_sure_only_if_the_task_itself_was_at_work(own, certain):
+    """A thread that a processor or a broker holds up writes nothing, while another thread's task goes on."""
+    files = database(puts=12_003, flushed=[(2000, 9), (12_002, 20), (12_003, own)])
+    one = store([files], [session(0, first=mark(10, 10_001, 2000))])
+    owner = task(one, checkpoints=[checkpoint(10, 10_001)])
+    asked = case(owner, signed(flushed=[30], task_id="0_1"), now=60, standbys=1, told=TOLD)
+    end = restoration_end(asked, owner, one, one.sessions[-1])
+    assert end == RestorationEnd(10_001, certain)
