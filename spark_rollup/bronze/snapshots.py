@@ -175,14 +175,9 @@ def read(spark: SparkSession, bronze: Place, of_days: tuple[str, ...]) -> Carrie
     """Read the snapshots of some days.
 
     Raises:
-        DamagedError: the table cannot be read, or lacks a day.
+        DamagedError: the table cannot be read.
     """
     rows = table.read(spark, bronze / KEPT, _STORED).where(F.col("day").isin(*of_days))
-    there = {path.rpartition("/day=")[2].partition("/")[0] for path in rows.inputFiles()}
-    if lost := sorted({*of_days} - there):  # every day has pods that spoke
-        raise DamagedError(
-            f"{bronze / KEPT} lacks {', '.join(lost)}, which {NOTE} lists: restore both as they were at one time"
-        )
     heard = rows.where(F.col(BEAT).isNotNull()).select(f"{BEAT}.*")
     return Carried(rows.where(F.col(BEAT).isNull()).select(*EVENT_ROW.names, ROUTINE), heard)
 

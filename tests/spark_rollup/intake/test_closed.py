@@ -11,7 +11,6 @@ from spark_rollup import audit
 from spark_rollup.bronze import load, snapshots, table
 from spark_rollup.bronze.snapshots import Reading
 from spark_rollup.config import AuditOptions
-from spark_rollup.errors import DamagedError
 from spark_rollup.fleet.beats import Beat
 from spark_rollup.intake import closed, forget, ingest
 from spark_rollup.judging import job
@@ -56,14 +55,6 @@ def test_a_run_that_is_cut_off_leaves_nothing_that_holds(spark, bronze, monkeypa
     assert kept(spark, bronze) == Counter()
     assert closed.run(spark, bronze) == [DAYS[0]]
     assert kept(spark, bronze) == once
-
-
-def test_a_kept_day_that_the_table_lacks_is_damage(spark, bronze):
-    """A backup may hold the note of a later moment than the table: removed days would be missing in silence."""
-    closed.run(spark, bronze)
-    table.drop(spark, bronze / snapshots.KEPT, f"day = '{DAYS[0]}'")
-    with pytest.raises(DamagedError, match=f"lacks {DAYS[0]}"):
-        kept(spark, bronze)
 
 
 def test_an_ingest_withdraws_before_it_adds(spark, bronze, tmp_path, monkeypatch):
