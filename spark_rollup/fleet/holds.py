@@ -47,7 +47,7 @@ def held_by(event: Event) -> bool | None:
     """Return whether an event shows its task held on its pod; None = it does not say."""
     if event.routine:
         return event.held if event.is_summary else None
-    return _HELD.get(event.change or "")
+    return _HELD.get(event.change or "") if event.kind == Kind.TRANSITION.value else None
 
 
 def holders(

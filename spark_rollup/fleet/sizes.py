@@ -53,7 +53,8 @@ def measured(events: Sequence[Event]) -> list[tuple[Event, Reading]]:
             if x.change == Change.STORE_CLOSED.value:
                 found.append((x, _of_transition(x, x.store)))
     for x in events:
-        if x.change == Change.CHECKPOINT_WRITTEN.value and x.task_id is not None and x.puts is not None:
+        is_mark = x.kind == Kind.TRANSITION.value and x.change == Change.CHECKPOINT_WRITTEN.value
+        if is_mark and x.task_id is not None and x.puts is not None:
             single = stores[x.task_id]
             if len(single) == 1:
                 read = _of_transition(x, next(iter(single)))

@@ -17,7 +17,8 @@ def single_stores(slots: DataFrame) -> DataFrame:
     return query(
         """
         SELECT $TASK, min(store) AS store FROM (
-            SELECT DISTINCT $TASK, store FROM {slots} WHERE task_id IS NOT NULL AND store IS NOT NULL
+            SELECT DISTINCT $TASK, store FROM {slots}
+            WHERE kind IN ('summary', 'transition') AND task_id IS NOT NULL AND store IS NOT NULL
         ) GROUP BY $TASK HAVING min(store) = max(store)""",
         slots=slots,
     )
