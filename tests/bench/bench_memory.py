@@ -16,7 +16,7 @@ import tempfile
 import time
 import zlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from functools import partial
@@ -70,22 +70,26 @@ def run(options: Options) -> list[Measured]:
 class Owner:
     """Does to tasks what their owner does."""
 
-    def __init__(self, root: Path, store: StoreCopy) -> None:
+    def __init__(
+        self, root: Path, store: StoreCopy, clock_us: Callable[[], int] = lambda: time.time_ns() // 1000
+    ) -> None:
         """Work on a tree of `make_tree`."""
-        self._application, self._store = root / APPLICATION, store
+        self._application, self._store, self._clock_us = root / APPLICATION, store, clock_us
         self._offset = 1_000
         self._sequence = 1_000_000
 
-    def write_checkpoint(self, number: int) -> None:
+    def write_checkpoint(self, number: int) -> int:
+        """Replace a task's checkpoint; return the offset."""
         self._offset += 10
         replace_file(str(self._application / f"0_{number}" / ".checkpoint"), checkpoint(number, self._offset))
+        return self._offset
 
     def open_store(self, number: int, session: int, held: ExitStack) -> None:
         """Take the lock of its store, until `held` ends; begin a manifest; flush."""
         directory = self._application / f"0_{number}" / "rocksdb" / STORE
         lock = held.enter_context((directory / "LOCK").open("wb"))
         fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        (directory / "LOG").rename(directory / f"LOG.old.{time.time_ns() // 1000}")
+        (directory / "LOG").rename(directory / f"LOG.old.{self._clock_us()}")
         (directory / "LOG").touch()
         name = f"MANIFEST-{20 + session:06d}"
         (directory / name).write_bytes(self._manifest(session))
@@ -93,10 +97,10 @@ class Owner:
         self.write_checkpoint(number)
 
     def _manifest(self, session: int) -> bytes:
-        """The recorded one, and flushes of files that a compaction took since."""
+        """The recorded one, and the last flushes of files that a compaction took since."""
         content = next(text for name, text in self._store.files.items() if name.startswith("MANIFEST-"))
         edits = []
-        for flush in range(session * FLUSHES):
+        for flush in range(max(0, session - SESSIONS) * FLUSHES, session * FLUSHES):
             file = _FIRST_FILE + flush
             edits.append(added(file, self._sequence + 1_000 * flush) + counters(file + 1, self._sequence))
             edits.append(deleted(file) + counters(file + 1, self._sequence))

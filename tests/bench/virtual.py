@@ -16,6 +16,9 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -97,8 +100,12 @@ class World:
         return False
 
 
-def drive(tasks: int, seconds: float, *more: str) -> dict[str, Any]:
-    """Run the agent on a load and tell what it cost."""
+@contextmanager
+def running(*load: str, place: str = "home") -> Iterator[tuple[World, Any]]:
+    """Run an agent beside a load in virtual time: give the world, and the agent's supervisor.
+
+    `load`: words of a Python command; the state directory that it makes is added. It answers as `serve` does.
+    """
     from agent.config import load_config
     from agent.process.preflight_thread import PreflightThread
     from agent.process.supervisor import Supervisor
@@ -108,69 +115,98 @@ def drive(tasks: int, seconds: float, *more: str) -> dict[str, Any]:
     memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     with tempfile.TemporaryDirectory(prefix="statewarden-virtual-", dir=memory) as folder:
         root, home = Path(folder, "state"), Path(folder, "home")
-        command = (sys.executable, __file__, "load", str(root), str(tasks), str(seconds + WARM_S))
+        command = (sys.executable, *load, str(root))
         with subprocess.Popen(
             command, env={**os.environ, "PYTHONPATH": str(HERE)}, stdin=-1, stdout=-1, text=True
-        ) as load:
-            assert load.stdout
-            load.stdout.readline()
+        ) as process:
+            assert process.stdin
+            assert process.stdout
+            process.stdout.readline()
             clock = Clock()
-            world = World(load, clock)
+            world = World(process, clock)
             waits = Mailbox.drain
             cast: Any = (InotifySource, Mailbox, PreflightThread)
             cast[0].start, cast[0].is_alive = lambda x: world.sources.append(x), lambda _: True
             cast[1].drain = lambda box, timeout_s: world.wait(timeout_s, box) or waits(box, 0)
             cast[2].start = lambda _: None
-            place = {"spool" if "spool" in more else "home": str(home)}
-            flags = {"state_dir": str(root), "listen": "", "pod": "pod", "log_level": "ERROR", **place}
+            flags = {
+                "state_dir": str(root),
+                "listen": "",
+                "pod": "pod",
+                "log_level": "ERROR",
+                place: str(home),
+            }
             agent: Any = Supervisor(load_config(flags=flags, environment={}), clock)
             agent._lookout.pause = world.wait
             world.begin()
             agent._lookout.start()
             world.tell(clock.at_us)
-            end_us, before = clock.at_us + (seconds + WARM_S) * 1e6, (0.0, 0.0)
-            warm_us = clock.at_us + WARM_S * 1e6
-            while clock.at_us < end_us:
-                if not before[0] and clock.at_us >= warm_us:
-                    before = world.cpu_s, world.notifications
-                    world.counts_calls = "calls" in more
-                agent._turn()
-            world.end()
-            load.stdin.close() if load.stdin else None
-            inventory = agent._pipeline.inventory
-            offsets = [
-                list(task.checkpoint.offsets.values())
-                if (task := application.tasks.get(f"0_{number}")) and task.checkpoint
-                else []
-                for application in inventory.applications.values()
-                for number in range(tasks)
-            ]
-    cpu_s, count = world.cpu_s - before[0], world.notifications - before[1]
-    return {
-        "share_percent": 100 * cpu_s / seconds, "notifications": count,
-        "last_offsets": sum(map(sum, offsets)), "written_offsets": world.checkpoints,
-        "findings": len(agent._pipeline.ledger.open_findings()), "calls": world.calls,
-    }  # fmt: skip
+            try:
+                yield world, agent
+            finally:
+                world.end()
+                process.stdin.close()
 
 
-def play(root: Path, tasks: int, seconds: float) -> None:
-    """Be the load: prepare, then play up to each moment that is read; tell what is next and what was done."""
+def last_offsets(agent: Any) -> int:
+    """Sum up the offsets of all checkpoints that the agent knows to be there."""
+    tasks = [x for one in agent._pipeline.inventory.applications.values() for x in one.tasks.values()]
+    return sum(sum(x.checkpoint.offsets.values()) for x in tasks if x.checkpoint)
+
+
+def drive(tasks: int, seconds: float, *more: str) -> dict[str, Any]:
+    """Run the agent on the realistic load and tell what it cost."""
+    load = (__file__, "load", str(tasks), str(seconds + WARM_S))
+    with running(*load, place="spool" if "spool" in more else "home") as (world, agent):
+        clock = world.clock
+        end_us, before = clock.at_us + (seconds + WARM_S) * 1e6, (0.0, 0.0)
+        warm_us = clock.at_us + WARM_S * 1e6
+        while clock.at_us < end_us:
+            if not before[0] and clock.at_us >= warm_us:
+                before = world.cpu_s, world.notifications
+                world.counts_calls = "calls" in more
+            agent._turn()
+        world.end()
+        return {
+            "share_percent": 100 * (world.cpu_s - before[0]) / seconds,
+            "notifications": world.notifications - before[1],
+            "last_offsets": last_offsets(agent), "written_offsets": world.checkpoints,
+            "findings": len(agent._pipeline.ledger.open_findings()), "calls": world.calls,
+        }  # fmt: skip
+
+
+def play(tasks: int, seconds: float, root: Path) -> None:
+    """Be the realistic load."""
     from tests.bench import real_load
 
     recorded = real_load.load_recording(RECORDING)
     players = real_load.prepare(root, recorded, tasks, seconds)
-    steps = real_load.schedule(recorded, players, seconds)
+    steps = (
+        (at_us, partial(players[number][1].play, operation))
+        for at_us, number, operation in real_load.schedule(recorded, players, seconds)
+    )
+
+    def told() -> tuple[int, int]:
+        last = {task: offset for _, player in players for task, offset in player.checkpoints[-1:]}
+        return sum(player.notifications for _, player in players), sum(last.values())
+
+    serve(steps, told)
+
+
+def serve(steps: Iterator[tuple[int, Callable[[int], object]]], told: Callable[[], tuple[int, int]]) -> None:
+    """Play steps up to each moment that is read; say when the next one is, and what was done.
+
+    `steps`: (microseconds since the beginning, what to do at that time in nanoseconds). `told`: notifications, and the
+    sum of the last checkpoints' offsets.
+    """
     print("ready", flush=True)
     began_us = until_us = int(sys.stdin.readline())
     step = next(steps, None)
     while True:
         while step is not None and began_us + step[0] <= until_us:
-            at_us, number, operation = step
-            players[number][1].play(operation, (began_us + at_us) * 1000)
+            step[1]((began_us + step[0]) * 1000)
             step = next(steps, None)
-        notifications = sum(player.notifications for _, player in players)
-        last = {task: offset for _, player in players for task, offset in player.checkpoints[-1:]}
-        print(json.dumps([step and began_us + step[0], notifications, sum(last.values())]), flush=True)
+        print(json.dumps([step and began_us + step[0], *told()]), flush=True)
         if not (line := sys.stdin.readline()):
             return
         until_us = int(line)
@@ -178,7 +214,7 @@ def play(root: Path, tasks: int, seconds: float) -> None:
 
 if __name__ == "__main__":
     if sys.argv[1] == "load":
-        play(Path(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4]))
+        play(int(sys.argv[2]), float(sys.argv[3]), Path(sys.argv[4]))
     else:
         told = drive(int(sys.argv[1]), float(sys.argv[2]), *sys.argv[3:])
         print(json.dumps(told, indent=1))

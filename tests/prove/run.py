@@ -1,7 +1,4 @@
-"""The long proofs, by hand: `make prove`. Runs every part of `PARTS` and tells at the end which failed.
-
-`ARGS="soak --soak-minutes 1"` shows in a minute that the soak works.
-"""
+"""The long proofs, by hand: `make prove`. Runs every part of `PARTS` and tells at the end which failed."""
 
 from __future__ import annotations
 
@@ -50,14 +47,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run all parts, or those whose name contains a word."""
     parser = argparse.ArgumentParser(prog="prove", description=__doc__.partition("\n")[0] if __doc__ else "")
     parser.add_argument("words", nargs="*", metavar="WORD", help="run parts whose name contains one of these")
-    parser.add_argument("--soak-minutes", default="60", help="how long the soak lasts (default: 60)")
     chosen = parser.parse_args(arguments)
     failed = []
     for name, command in PARTS.items():
         if chosen.words and not any(word in name for word in chosen.words):
             continue
-        if name == "soak":
-            command = (*command, chosen.soak_minutes)
         sys.stdout.write(f"== {name}\n")
         sys.stdout.flush()
         done = subprocess.run([sys.executable, *command], cwd=ROOT, check=False)
