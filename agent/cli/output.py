@@ -176,7 +176,7 @@ def print_findings(
     paint = paints(stream)
     width = width_of(stream)
     nothing = "no tasks found" if reading.no_tasks and shown.again else "no incidents found"
-    head = f"{_summary(everything, listed, nothing, how_much=reading.how_much)}\n{reading.closing}"
+    head = f"{_summary(everything, listed, nothing, reading)}\n{reading.closing}"
     if reading.unread:
         head += f"\n{printable(which(reading.unread))}"
     if shown.verbose:
@@ -221,12 +221,11 @@ def _summary(
     incidents: Sequence[Incident[Finding]],
     listed: Sequence[Incident[Finding]],
     nothing: str,
-    *,
-    how_much: str,
+    reading: Reading,
 ) -> str:
     """Say it all in one line: what is open by severity, what is undecided, what was, and what is not listed.
 
-    `nothing`: the word for nothing open; no all-clear where something is undecided, or not all was read (`how_much`).
+    `nothing`: the word for nothing open; no all-clear where something is undecided, or not all was read.
     """
     severe = [x for x in incidents if is_severe(x)]
     is_open = [x for x in severe if x.status is Status.OPEN and not is_undecided(x)]
@@ -234,10 +233,14 @@ def _summary(
     words = ", ".join(f"{count} {name}" for name, count in counts if count)
     undecided = sum(x.status is Status.OPEN and is_undecided(x) for x in severe)
     parts = [f"{plural(len(is_open), 'incident')} open: {words}"] if is_open else []
-    if undecided or not is_open:
-        parts.append(f"{undecided} undecided" if undecided else nothing)
-    if how_much:
-        parts.append(how_much if is_open else f"not an all-clear: {how_much}")
+    if undecided:
+        parts.append(f"{undecided} undecided")
+    elif unlisted := sum(x.severity is not Severity.INFO for x in reading.decisions):
+        parts.append(f"{unlisted} undecided (not listed: the detector {UNDECIDED.id} is disabled)")
+    elif not is_open:
+        parts.append(nothing)
+    if reading.how_much:
+        parts.append(reading.how_much if is_open else f"not an all-clear: {reading.how_much}")
     if resolved := sum(x.status is Status.RESOLVED for x in severe):
         parts.append(f"{resolved} resolved")
     if remarks := len(incidents) - len(severe):

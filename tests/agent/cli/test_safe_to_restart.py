@@ -77,3 +77,6 @@ def test_a_doubt_is_not_safe(
     said = statewarden("safe-to-restart", "--one-instance", tmp_path, *settings)
     assert said.code == code
     assert said.out.startswith(expected)
+    read = statewarden("scan", tmp_path, *settings)
+    assert read.code == code
+    assert "no incidents found" not in read.out
