@@ -26,6 +26,8 @@ from typing import Any
 HERE = Path(__file__).resolve().parents[2]
 LINGER_US = 5_000
 """How long the reader of the queue gathers notifications (`agent.watch.inotify_source`)."""
+TICK_US = 1_000_000
+"""How long it waits for one at most."""
 WARM_S = 10
 RECORDING = HERE / "tests" / "bench" / "data" / "real-4.2.2.jsonl.gz"
 
@@ -52,6 +54,7 @@ class World:
         self.sources: list[Any] = []
         self.next_us: float = float("inf")
         self.cpu_s = self.notifications = self.checkpoints = self._began_s = 0.0
+        self._tick_us = 0
         self.counts_calls = False
         self.calls = 0
 
@@ -68,6 +71,14 @@ class World:
         """The agent waits."""
         sys.setprofile(None)
         self.cpu_s += time.thread_time() - self._began_s
+
+    def _read(self) -> None:
+        """What the thread of the queue does."""
+        self._tick_us = self.clock.at_us + TICK_US
+        self.begin()
+        for source in self.sources:
+            source._put(source.watch.handle(source.watch.queue.read()) + source.watch.tick())
+        self.end()
 
     def tell(self, until_us: float) -> None:
         """Let the load play up to a moment."""
@@ -88,12 +99,11 @@ class World:
                 break
             told_us = min(until_us, self.next_us + LINGER_US)
             self.clock.at_us = round(max(told_us, self.clock.at_us))
-            if self.next_us <= told_us:
+            is_told = self.next_us <= told_us
+            if is_told:
                 self.tell(told_us)
-            self.begin()
-            for source in self.sources:
-                source._put(source.watch.handle(source.watch.queue.read()) + source.watch.tick())
-            self.end()
+            if is_told or self.clock.at_us >= self._tick_us:
+                self._read()
             if self.clock.at_us >= until_us:
                 break
         self.begin()
