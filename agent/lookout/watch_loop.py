@@ -31,12 +31,12 @@ LOG = logging.getLogger(__name__)
 
 LONGEST_WAIT_S = 1.0
 LONG_BATCH_S = 0.25
-GATHER_S = 0.03
-"""Under a lasting load changes are gathered for so long: a turn of the loop costs as much as following several."""
+GATHER_S = 0.05
+"""So soon after a turn only a hint that cannot wait begins the next one: a turn costs as much as following several."""
 
 BUSY_HINTS, BUSY_TURNS = 10, 50
-"""So many notifications in each of so many turns in a row are a lasting load; an opening, a close or a deletion is over
-sooner, and is followed as it comes."""
+"""So many notifications in each of so many turns in a row are a lasting load, under which all of them wait. An opening,
+a close or a deletion is over sooner, and is followed as it comes."""
 
 HINTS_PER_TURN = 2_000
 """A fraction of a second of work. A longer batch is followed over several turns: clocks, locks and the walk must not
@@ -86,6 +86,7 @@ class WatchLoop:
     # sysctl -> value, as of the last walk over everything
     inotify_limits: dict[str, int] = field(default_factory=dict)
     _busy_turns: int = 0
+    _turned_s: float = 0.0
 
     def __post_init__(self) -> None:
         """Wire the walk to what counts missed changes."""
@@ -125,10 +126,13 @@ class WatchLoop:
             self.pause(LONG_BATCH_S)  # what comes meanwhile is coalesced
         elif self._busy_turns >= BUSY_TURNS:
             self.pause(GATHER_S)
+        elif not self._to_follow and (rest_s := self._turned_s + GATHER_S - self.clock.monotonic_s()) > 0:
+            self.mailbox.await_pressing(rest_s)
         is_up_to_date = not self._to_follow
         hints = self._hear(may_rest) if is_up_to_date else []
         self._busy_turns = self._busy_turns + 1 if len(hints) >= BUSY_HINTS else 0
         now_us, now_s = self.clock.now_us(), self.clock.monotonic_s()
+        self._turned_s = now_s
         self._check_clock(now_us, now_s)
         if hints:
             hints = self.keeper.receive(hints, now_us)

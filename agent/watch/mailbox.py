@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from agent.inventory.hints import Hint, HintKind
+from agent.layout.paths import PathRole, classify
 
 CAPACITY = 65_536
 """Hints that may wait. About 20 MiB when full."""
@@ -18,6 +19,7 @@ MAILBOX_FULL = "mailbox-full"
 # went (DELETED, MOVED_OUT) is all that is left of a wipe: kept, and nothing is merged across it, so that what is
 # announced after it reports its re-creation.
 _COALESCED = frozenset({HintKind.CREATED, HintKind.WRITTEN, HintKind.MOVED_IN})
+_ADDED = frozenset({PathRole.SST, PathRole.POSITION})  # what a store that runs adds now and then
 _CANARY = "canary\0"  # no path has a NUL
 
 
@@ -40,6 +42,7 @@ class Mailbox:
         self._waiting: dict[int, Hint] = {}  # by number, in order
         self._latest: dict[str, int] = {}  # key -> number of the hint that the next one of this key replaces
         self._number = 0
+        self._is_pressing = False  # whether one of them cannot wait
         self._lost: Hint | None = None
         self._coalesced = self._dropped = 0
 
@@ -50,10 +53,17 @@ class Mailbox:
     def put_all(self, hints: Iterable[Hint]) -> None:
         """Add hints in order and wake the taker once; never blocks."""
         with self._condition:
+            was_empty = not self._waiting
             for hint in hints:
                 self._put(hint)
-            if self._waiting:
+                self._is_pressing = self._is_pressing or not _may_wait(hint)
+            if self._waiting and (was_empty or self._is_pressing):
                 self._condition.notify()
+
+    def await_pressing(self, timeout_s: float) -> None:
+        """Wait for a hint that cannot wait to be followed, `timeout_s` at most."""
+        with self._condition:
+            self._condition.wait_for(lambda: self._is_pressing, timeout_s)
 
     def drain(self, timeout_s: float) -> list[Hint]:
         """Take everything that waits, oldest first; empty if nothing comes within `timeout_s`.
@@ -65,7 +75,7 @@ class Mailbox:
             taken = [*self._waiting.values()]
             if self._lost is not None:
                 taken.append(self._lost)
-            self._waiting, self._latest, self._lost = {}, {}, None
+            self._waiting, self._latest, self._lost, self._is_pressing = {}, {}, None, False
             return taken
 
     def counters(self) -> MailboxCounters:
@@ -94,6 +104,12 @@ class Mailbox:
         else:
             self._latest[key] = self._number
         self._waiting[self._number] = hint
+
+
+def _may_wait(hint: Hint) -> bool:
+    """Return whether a hint is of what a store does as it runs: nothing is read at once because of it."""
+    role = classify(hint.path).role
+    return role is PathRole.TEMPORARY or (role in _ADDED and hint.kind in _COALESCED)
 
 
 def _key(hint: Hint) -> str | None:

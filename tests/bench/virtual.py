@@ -90,12 +90,12 @@ class World:
         self.next_us = float("inf") if following is None else following
         self.notifications = notifications
 
-    def wait(self, timeout_s: float, mailbox: Any = None) -> bool:
-        """Wait for notifications, or only for a time."""
+    def wait(self, timeout_s: float, is_over: Callable[[], object] = lambda: False) -> bool:
+        """Wait until it is over, or only for a time."""
         self.end()
         until_us = self.clock.at_us + round(timeout_s * 1e6)
         while True:
-            if mailbox is not None and mailbox.counters().waiting:
+            if is_over():
                 break
             told_us = min(until_us, self.next_us + LINGER_US)
             self.clock.at_us = round(max(told_us, self.clock.at_us))
@@ -137,15 +137,12 @@ def running(*load: str, place: str = "home") -> Iterator[tuple[World, Any]]:
             waits = Mailbox.drain
             cast: Any = (InotifySource, Mailbox, PreflightThread)
             cast[0].start, cast[0].is_alive = lambda x: world.sources.append(x), lambda _: True
-            cast[1].drain = lambda box, timeout_s: world.wait(timeout_s, box) or waits(box, 0)
+            cast[1].drain = lambda box, wait_s: world.wait(wait_s, lambda: box._waiting) or waits(box, 0)
+            cast[1].await_pressing = lambda box, wait_s: world.wait(wait_s, lambda: box._is_pressing)
             cast[2].start = lambda _: None
             flags = {
-                "state_dir": str(root),
-                "listen": "",
-                "pod": "pod",
-                "log_level": "ERROR",
-                place: str(home),
-            }
+                "state_dir": str(root), "listen": "", "pod": "pod", "log_level": "ERROR", place: str(home),
+            }  # fmt: skip
             agent: Any = Supervisor(load_config(flags=flags, environment={}), clock)
             agent._lookout.pause = world.wait
             world.begin()

@@ -13,7 +13,7 @@ from agent.inventory.hints import Hint, HintKind
 from agent.lookout import watch_loop as lookout
 from agent.lookout.self_limits import MEASURE_S, Ceilings
 from agent.lookout.walk import POLLING, WATCHING
-from agent.lookout.watch_loop import LONG_BATCH_S, LONGEST_WAIT_S, Mode, why_polling
+from agent.lookout.watch_loop import GATHER_S, LONG_BATCH_S, LONGEST_WAIT_S, Mode, why_polling
 from agent.observe.volume import Mount
 from tests.support.lookout_bench import LiveLookout, make_task, write_checkpoint
 
@@ -132,6 +132,21 @@ def test_while_it_may_rest_locks_do_not_end_its_turn(tmp_path: Path) -> None:
         write_checkpoint(root / "app" / "0_0", 2)
         live.lookout.turn(lambda: True)
         assert live.offset("app/0_0") == 2
+
+
+def test_soon_after_a_turn_it_gathers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A turn costs as much as following several notifications; only what cannot wait ends that rest."""
+    make_task(tmp_path / "state")
+    waits: list[float] = []
+    with LiveLookout(tmp_path / "state", tmp_path / "home") as live:
+        monkeypatch.setattr(live.mailbox, "await_pressing", waits.append)
+        live.lookout.turn()
+        waits.clear()
+        live.lookout.turn()
+        assert waits == [pytest.approx(GATHER_S)]
+        live.clock.passed_s += GATHER_S
+        live.lookout.turn()
+        assert len(waits) == 1
 
 
 def test_restarted_it_waits_for_the_first_walk(tmp_path: Path) -> None:

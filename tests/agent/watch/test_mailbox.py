@@ -119,6 +119,29 @@ def test_put_wakes_the_taker() -> None:
     assert taken == [hint]
 
 
+@pytest.mark.parametrize(
+    ("path", "kind", "presses"),
+    [
+        *(("app/0_0/rocksdb/s/000012.sst", kind, kind in (DELETED, MOVED_OUT)) for kind in FILE_KINDS),
+        *(("app/0_0/.checkpoint.tmp", kind, False) for kind in FILE_KINDS),
+        ("app/0_0/s.position", MOVED_IN, False),
+        ("app/0_0/.checkpoint", MOVED_IN, True),
+        ("app/0_0/rocksdb/s/LOCK", WRITTEN, True),
+        ("app/0_0/rocksdb/s/MANIFEST-000005", CREATED, True),
+        ("", HintKind.RESCAN, True),
+    ],
+)
+def test_only_what_a_running_store_adds_may_wait(path, kind, presses):
+    """Because of a new SST nothing is read at once; a deletion is followed while its lock is still held, or free."""
+    mailbox = Mailbox()
+    mailbox.put(Hint(path, kind, 1))
+    assert mailbox._is_pressing is presses
+    if presses:
+        mailbox.await_pressing(120)
+    assert len(mailbox.drain(0)) == 1
+    assert not mailbox._is_pressing
+
+
 steps = st.lists(
     st.tuples(st.sampled_from(["a", "b", "c"]), st.sampled_from(FILE_KINDS), st.booleans()), max_size=60
 )
