@@ -105,12 +105,14 @@ class DetectorRunner:
 
     def judge_task(self, now_us: int, application: Application, task: Task, batch: Batch) -> None:
         """Judge a task of an application; `batch`: see `know`."""
-        case, known = self.task_case(now_us, application, task, batch), self.know(application, batch)
-        pending = self.ledger.pending(application.id, task.id)
+        known, pending = self.know(application, batch), self.ledger.pending(application.id, task.id)
         is_pending = bool(pending)  # a verdict changes what is pending
         asked = None
         if self.unchanged is not None and not is_pending:
             asked = self.unchanged.to_ask(task.path, known.around, known.profile)
+            if asked == ():
+                return
+        case = self.task_case(now_us, application, task, batch)
         if asked is None:
             asked = self._asked(case, everybody=is_pending)
         again = self._judge(case, application, task, asked, pending)

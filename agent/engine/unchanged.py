@@ -60,7 +60,7 @@ class Unchanged:
         """Tell that something was read of a task by `readings`: path -> how often."""
         self._readings = readings
         self._known: dict[str, tuple[int, Around, Profile, tuple[Detector, ...]]] = {}
-        self._same: dict[tuple[str, ...], tuple[Detector, ...]] = {}
+        self._same: dict[tuple[int, ...], tuple[Detector, ...]] = {}
 
     def to_ask(self, path: str, known_around: Around, profile: Profile) -> tuple[Detector, ...] | None:
         """Return who is to be asked of a task; None = all."""
@@ -77,7 +77,5 @@ class Unchanged:
             self._known.pop(path, None)
             return
         asked = tuple(again)
-        asked = self._same.setdefault(
-            tuple(x.meta.id for x in asked), asked
-        )  # ten thousand tasks have the same few
+        asked = self._same.setdefault(tuple(map(id, asked)), asked)  # ten thousand tasks have the same few
         self._known[path] = self._readings[path], known_around, profile, asked

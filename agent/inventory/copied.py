@@ -42,10 +42,12 @@ def is_copied(database: Database) -> bool:
         4.3.1: of 646 databases with data none is older than its IDENTITY; unpacked without times all are.
     """
     if database.oldest_data_us:
+        if database.oldest_data_us + SECOND_US <= database.born_us:
+            return True
+        if database.lock is not LockState.FREE:
+            return False  # the directory's time is asked while nobody works there: no file is written after that
         newest_us = max(database.touched_us, database.born_us, *(at_us for _, at_us in database.flushed))
-        # the directory's time is asked while nobody works there: no file in it was written after that
-        is_set = database.lock is LockState.FREE and newest_us + BESIDE_US <= database.oldest_data_us
-        return is_set or database.oldest_data_us + SECOND_US <= database.born_us
+        return newest_us + BESIDE_US <= database.oldest_data_us
     return any(at_us < database.born_us - BESIDE_US for at_us in database.reopened_us)
 
 
