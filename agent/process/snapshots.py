@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from agent import __version__
@@ -18,6 +18,7 @@ from agent.inventory.blindness import blind_seconds
 from agent.inventory.model import Application
 from agent.lookout.watch_loop import WatchLoop
 from agent.observe.process import resident_bytes
+from agent.publish.asked import Asked
 from agent.publish.kubernetes import KubernetesEvents
 from agent.publish.rows import TaskTable, counts, exposures, incident_rows, shown_findings, task_rows
 from agent.publish.snapshot import DigestMetrics, MetricsSnapshot, WatchMetrics
@@ -25,72 +26,58 @@ from agent.ship.shipper import Shipper, ShipStats
 from agent.ship.spool import Spool
 from agent.ship.values import SpoolStats
 
-EVERY_S = 1.0
-"""Nobody scrapes more often."""
+WAIT_S = 1.0
+"""How long a scrape waits for the worker: it turns four times a second at least, unless it is at something long."""
 FULL_SHARE = 20
-"""After a change a snapshot may take one part in so many of the time: big directories get fewer."""
-IDLE_SHARE, IDLE_REST_S = 1000, 5.0
-"""The same while nothing changes, and the least distance: then only times and counts of what ran move on."""
+"""A snapshot may take one part in so many of the time: of big directories there are fewer, however many scrapes."""
 
 _WAITS = waits({id_: x.meta for id_, x in BY_ID.items()})
 
 
-class Snapshots:
+class Snapshots(Asked[MetricsSnapshot]):
     """The latest snapshot; rows of tasks are recreated when something changed, the agent's own numbers always."""
 
     def __init__(self, lookout: WatchLoop, clock: Clock, *, with_stores: bool = False) -> None:
         """Report on `lookout`; for `with_stores` see `TaskTable`."""
+        super().__init__(MetricsSnapshot(agent_version=__version__))
         self._table = TaskTable(with_stores=with_stores)
         self._lookout, self._clock = lookout, clock
-        self._snapshot = MetricsSnapshot(agent_version=__version__)
-        self._revision = (-1, -1)
-        self._made_s = self._refreshed_s = self._cost_s = 0.0
-        self.is_settled = False
-        """Nothing has changed since the last snapshot: the next one may wait for a whole turn."""
+        self._rows = MetricsSnapshot(agent_version=__version__)
+        self._made_s = self._cost_s = 0.0
 
     def latest(self) -> MetricsSnapshot:
-        """Give the latest snapshot; may be called by any thread."""
-        return self._snapshot
+        """Ask the worker for a snapshot; if it does not answer, give the last one. Called by threads of the server."""
+        return self.ask(WAIT_S)[0]
 
-    def refresh(
+    def make(
         self,
         spool: Spool | None,
         shipper: Shipper | None,
         baseline: BaselineKeeper | None,
         events: KubernetesEvents | None = None,
-        preflight: Callable[[], Mapping[str, int]] = dict,
+        preflight: Mapping[str, int] | None = None,
         refused: Mapping[str, int] | None = None,
-        digests: Callable[[], DigestMetrics | None] = lambda: None,
-    ) -> None:
-        """Bring the snapshot up to date, within its share of the time.
+        digests: DigestMetrics | None = None,
+    ) -> MetricsSnapshot:
+        """Take a snapshot, with the rows of the last one where that was dear.
 
         `spool`: None = there is none. `shipper`: None = there is no sink. `baseline`: None = there is no home.
-        `events`: None = Kubernetes Events are off. `preflight` gives check -> 0 ok, 1 warning, 2 failed. `refused`:
-        record kind -> records that had no spool to go to, although one was asked for. `digests` gives None where they
-        are switched off.
+        `events`: None = Kubernetes Events are off. `preflight`: check -> 0 ok, 1 warning, 2 failed. `refused`:
+        record kind -> records that had no spool to go to, although one was asked for. `digests`: None = they are
+        switched off.
         """
-        began_s = self._clock.monotonic_s()
-        pipeline, now_us = self._lookout.pipeline, self._clock.now_us()
-        revision = (pipeline.revision, pipeline.looker.outcomes.total())
-        is_idle = revision == self._revision and self._lookout.is_ready == self._snapshot.ready
-        self.is_settled = is_idle
-        if began_s < self._refreshed_s + EVERY_S:
-            return
-        self._refreshed_s = began_s
-        rest_s = max(self._cost_s * IDLE_SHARE, IDLE_REST_S) if is_idle else self._cost_s * FULL_SHARE
-        rows = self._snapshot
-        if began_s - self._made_s >= rest_s:
-            rows = take_snapshot(pipeline, now_us, self._table)
-            self._made_s, self._revision = began_s, revision
-            self._cost_s = self._clock.monotonic_s() - began_s
-        self._snapshot = replace(
-            rows, up=True, ready=self._lookout.is_ready, watch=_watch_row(self._lookout, baseline, now_us),
+        began_s, now_us = self._clock.monotonic_s(), self._clock.now_us()
+        if began_s - self._made_s >= self._cost_s * FULL_SHARE:
+            self._rows = take_snapshot(self._lookout.pipeline, now_us, self._table)
+            self._made_s, self._cost_s = began_s, self._clock.monotonic_s() - began_s
+        return replace(
+            self._rows, up=True, ready=self._lookout.is_ready, watch=_watch_row(self._lookout, baseline, now_us),
             last_delay_s=self._lookout.delay_s,
             spool=spool.stats() if spool else SpoolStats(dropped=dict(refused or {})),
             ship=shipper.stats() if shipper else ShipStats(), heartbeat_at_us=now_us,
             resident_memory_bytes=resident_bytes(),
-            kubernetes_events=dict(events.outcomes) if events is not None else {}, preflight=preflight(),
-            digests=digests(),
+            kubernetes_events=dict(events.outcomes) if events is not None else {}, preflight=preflight or {},
+            digests=digests,
         )  # fmt: skip
 
 

@@ -40,6 +40,7 @@ from agent.publish.exposition import Exposition
 from agent.publish.http import Answers, HttpServer
 from agent.publish.kubernetes import KubernetesEvents
 from agent.publish.page_data import PageCache, PageData, make_page
+from agent.publish.snapshot import MetricsSnapshot
 from agent.publish.text import FindingLog
 from agent.ship.shipper import Shipper, ShipperThread
 from agent.ship.sinks.base import make_sink
@@ -172,8 +173,8 @@ class Supervisor:
     def _may_rest(self) -> bool:
         """Return whether nothing here waits for the end of a turn."""
         is_writing = self._baseline is not None and self._baseline.is_writing
-        is_wanted = is_writing or self._digests is not None or self._stop.is_set() or self._desk.is_asked
-        return self._snapshots.is_settled and not is_wanted
+        is_asked = self._desk.is_asked or self._snapshots.is_asked
+        return not (is_writing or is_asked or self._digests is not None or self._stop.is_set())
 
     def _turn(self) -> None:
         was_ready = self._lookout.is_ready
@@ -193,9 +194,12 @@ class Supervisor:
             self._digests.turn()
         self._heartbeat_s = now_s
         self._desk.serve(self._page_data)
-        self._snapshots.refresh(
-            self._spool, self._shipper, self._baseline, self._events, self._preflight.levels, self._unspooled,
-            lambda: self._digests.metrics() if self._digests is not None else None,
+        self._snapshots.serve(self._make_snapshot)
+
+    def _make_snapshot(self) -> MetricsSnapshot:
+        return self._snapshots.make(
+            self._spool, self._shipper, self._baseline, self._events, self._preflight.levels(), self._unspooled,
+            self._digests.metrics() if self._digests is not None else None,
         )  # fmt: skip
 
     def _check_names(self) -> None:

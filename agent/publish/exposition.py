@@ -47,7 +47,7 @@ class Exposition:
     ) -> None:
         """Prepare; nothing is computed before the first scrape.
 
-        `snapshot`: gives the latest snapshot, without waiting. `detectors`: what the detectors that run can report:
+        `snapshot`: gives the latest snapshot. `detectors`: what the detectors that run can report:
         those series exist from the first scrape. `catalogue`: the families, in the order of the answer.
         """
         self._snapshot = snapshot

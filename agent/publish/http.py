@@ -48,10 +48,10 @@ _CLOCK = SystemClock()
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """Where the server gets its answers; each is called on a thread of the server and must not wait."""
+    """Where the server gets its answers; each is called on a thread of the server, and no probe may wait."""
 
     metrics: Callable[[str, str], tuple[Headers, bytes | bytearray]]
-    """Headers and body; the arguments are what the client says in `Accept` and `Accept-Encoding`."""
+    """Headers and body; the arguments are what the client says in `Accept` and `Accept-Encoding`. It may wait."""
     unhealthy: Callable[[], str | None]  # why the agent is not alive, in one line; None = it is
     unready: Callable[[], str | None]  # why the agent is not ready, in one line; None = it is
     page: Callable[[], str]  # the agent's own page as HTML; it may wait, a few seconds

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import heapq
-import threading
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -17,6 +16,7 @@ from agent.contract.incidents import Incident, gather
 from agent.engine.pipeline import Pipeline
 from agent.engine.rows import Key, TaskRow, task_row, worst_by_task
 from agent.inventory.model import Application, BlindInterval, Inventory, Task
+from agent.publish.asked import Asked
 
 TASKS_SHOWN = 200  # tasks with their own rows, the worst first; the rest is a number
 INCIDENTS_SHOWN = 100
@@ -140,19 +140,16 @@ def _blind(inventory: Inventory) -> tuple[BlindInterval, ...]:
     return tuple(replace(x) for x in rows[:BLIND_SHOWN])
 
 
-class PageCache:
-    """A request waits for the worker to complete a turn.
+class PageCache(Asked[PageData | None]):
+    """What the page shows, made on request.
 
-    Nothing is computed without a request. The inventory belongs to the worker; a reader gets an immutable value, and
-    if the worker does not complete a turn, the last one and the reason.
+    The inventory belongs to the worker; a reader gets an immutable value, and if the worker does not complete a turn,
+    the last one and the reason.
     """
 
     def __init__(self, unhealthy: Callable[[], str | None]) -> None:
+        super().__init__(None)
         self._unhealthy = unhealthy
-        self._fresh = threading.Condition()
-        self.is_asked = False
-        self._served = 0
-        self._data: PageData | None = None
 
     def findings(self, origin: Origin) -> str | None:
         """Give what was found as lines of the event contract; called by threads of the server.
@@ -168,20 +165,8 @@ class PageCache:
 
     def fetch(self) -> tuple[PageData | None, str | None]:
         """Ask the worker; return what there is, and why it is not of now. Called by threads of the server."""
-        with self._fresh:
-            served = self._served
-            self.is_asked = True
-            came = self._fresh.wait_for(lambda: self._served > served, WAIT_S)
-            data = self._data
-        trouble = None if came else self._unhealthy() or f"the worker did not answer within {WAIT_S:.0f} s"
+        data, is_fresh = self.ask(WAIT_S)
+        trouble = (
+            None if is_fresh else self._unhealthy() or f"the worker did not answer within {WAIT_S:.0f} s"
+        )
         return data, trouble
-
-    def serve(self, make: Callable[[], PageData]) -> None:
-        """Answer if there is a request; called by the worker at every turn."""
-        if not self.is_asked:
-            return
-        data = make()
-        with self._fresh:
-            self._data, self.is_asked = data, False
-            self._served += 1
-            self._fresh.notify_all()

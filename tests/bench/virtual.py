@@ -28,6 +28,7 @@ LINGER_US = 5_000
 """How long the reader of the queue gathers notifications (`agent.watch.inotify_source`)."""
 TICK_US = 1_000_000
 """How long it waits for one at most."""
+SCRAPE_US = 15_000_000
 WARM_S = 10
 RECORDING = HERE / "tests" / "bench" / "data" / "real-4.2.2.jsonl.gz"
 
@@ -167,11 +168,13 @@ def drive(tasks: int, seconds: float, *more: str) -> dict[str, Any]:
     with running(*load, place="spool" if "spool" in more else "home") as (world, agent):
         clock = world.clock
         end_us, before = clock.at_us + (seconds + WARM_S) * 1e6, (0.0, 0.0)
-        warm_us = clock.at_us + WARM_S * 1e6
+        warm_us, scrape_us = clock.at_us + WARM_S * 1e6, 0
         while clock.at_us < end_us:
             if not before[0] and clock.at_us >= warm_us:
                 before = world.cpu_s, world.notifications
                 world.counts_calls = "calls" in more
+            if clock.at_us >= scrape_us:
+                scrape_us, agent._snapshots.is_asked = clock.at_us + SCRAPE_US, True
             agent._turn()
         world.end()
         return {

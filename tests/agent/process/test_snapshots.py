@@ -1,8 +1,9 @@
-"""The snapshot: fresh when something changed, cheap when nothing did."""
+"""The snapshot: made for whoever scrapes, within its share of the time."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,9 @@ from agent.detectors import torn_store
 from agent.findings.ledger import Place
 from agent.judging.base import Verdict
 from agent.process import snapshots as module
-from agent.process.snapshots import EVERY_S, FULL_SHARE, Snapshots, take_snapshot
+from agent.process.snapshots import FULL_SHARE, Snapshots, take_snapshot
 from agent.publish.rows import TaskTable
+from agent.publish.snapshot import MetricsSnapshot
 from tests.agent.engine.playing import Run, application, opening
 from tests.support.lookout_bench import LiveLookout, make_task, write_checkpoint
 
@@ -27,17 +29,18 @@ class Shown:
         self.live = live
         self.snapshots = Snapshots(live.lookout, live.clock)
 
-    def refresh(self, later_s: float) -> None:
+    def make(self, later_s: float = 0.0) -> MetricsSnapshot:
         self.live.clock.passed_s += later_s
-        self.snapshots.refresh(None, None, None)
+        return self.snapshots.make(None, None, None)
 
     def change(self, offset: int) -> None:
         """Write a checkpoint, and wait until the agent knows it."""
         write_checkpoint(self.live.root / "app" / "0_0", offset)
         self.live.turn_until(lambda: self.live.offset("app/0_0") == offset)
 
-    def offsets(self) -> list[int | None]:
-        return [row.checkpoint_offset for row in self.snapshots.latest().tasks]
+
+def offsets(snapshot: MetricsSnapshot) -> list[int | None]:
+    return [row.checkpoint_offset for row in snapshot.tasks]
 
 
 @pytest.fixture
@@ -48,20 +51,36 @@ def shown(tmp_path: Path) -> Iterator[Shown]:
         yield Shown(live)
 
 
-def test_a_change_is_shown_within_a_second_and_idleness_is_cheap(shown: Shown) -> None:
-    """Rows of tasks are recreated after a change; without one only the heartbeat moves, once a second."""
-    shown.refresh(10.0)
-    first = shown.snapshots.latest()
-    assert shown.offsets() == [1]
-    assert first.ready
-    shown.refresh(EVERY_S / 2)
-    assert shown.snapshots.latest() is first
-    shown.refresh(EVERY_S)
-    assert shown.snapshots.latest().heartbeat_at_us > first.heartbeat_at_us
+def test_a_scrape_gets_what_the_worker_makes_for_it(shown: Shown) -> None:
+    """It waits for the end of a turn, and without a scrape nothing is made."""
+    made: list[MetricsSnapshot] = []
+
+    def make() -> MetricsSnapshot:
+        made.append(shown.make())
+        return made[-1]
+
+    shown.snapshots.serve(make)
+    assert made == []
+    with ThreadPoolExecutor(1) as server:
+        scrape = server.submit(shown.snapshots.ask, 120.0)
+        while not scrape.done():
+            shown.snapshots.serve(make)
+    assert scrape.result() == (made[-1], True)
+    assert made[-1].ready
+    assert made[-1].watch.watches == 3
+
+
+def test_while_the_worker_is_at_something_long_the_last_snapshot_is_shown(
+    shown: Shown, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The time of its heartbeat tells."""
+    monkeypatch.setattr(module, "WAIT_S", 0.0)
+    assert shown.snapshots.latest().heartbeat_at_us == 0
+    shown.snapshots.serve(shown.make)
     shown.change(2)
-    shown.refresh(EVERY_S)
-    assert shown.offsets() == [2]
-    assert shown.snapshots.latest().watch.watches == 3
+    assert offsets(shown.snapshots.latest()) == [1]
+    shown.snapshots.serve(shown.make)
+    assert offsets(shown.snapshots.latest()) == [2]
 
 
 def test_an_incident_keeps_its_alert_from_snapshot_to_snapshot(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,12 +113,10 @@ def test_a_costly_snapshot_is_made_within_its_share(shown: Shown, monkeypatch: p
         return take_snapshot(*given)
 
     monkeypatch.setattr(module, "take_snapshot", take_slowly)
-    shown.refresh(10.0)
+    first = shown.make(10.0)
     began_s = clock.passed_s - COST_S
-    first = shown.snapshots.latest()
     shown.change(2)
-    shown.refresh(began_s + COST_S * FULL_SHARE - EVERY_S - clock.passed_s)
-    assert shown.offsets() == [1]
-    assert shown.snapshots.latest().heartbeat_at_us > first.heartbeat_at_us
-    shown.refresh(EVERY_S)
-    assert shown.offsets() == [2]
+    second = shown.make(began_s + COST_S * FULL_SHARE - 1.0 - clock.passed_s)
+    assert offsets(second) == [1]
+    assert second.heartbeat_at_us > first.heartbeat_at_us
+    assert offsets(shown.make(1.0)) == [2]
