@@ -126,7 +126,7 @@ class WatchLoop:
             self.pause(LONG_BATCH_S)  # what comes meanwhile is coalesced
         elif self._busy_turns >= BUSY_TURNS:
             self.pause(GATHER_S)
-        elif not self._to_follow and (rest_s := self._turned_s + GATHER_S - self.clock.monotonic_s()) > 0:
+        elif not self._to_follow and (rest_s := self._rest_s()) > 0:
             self.mailbox.await_pressing(rest_s)
         is_up_to_date = not self._to_follow
         hints = self._hear(may_rest) if is_up_to_date else []
@@ -155,6 +155,11 @@ class WatchLoop:
         self._check_limits(now_s)
 
     # -- parts of a turn --------------------------------------------------------------------------------
+
+    def _rest_s(self) -> float:
+        """How long to gather what may wait; locks are asked for in time."""
+        locks_s = (self.pipeline.looker.polls.next_us - self.clock.now_us()) / 1_000_000
+        return min(self._turned_s + GATHER_S - self.clock.monotonic_s(), locks_s)
 
     def _hear(self, may_rest: Callable[[], bool]) -> list[Hint]:
         """Wait for notifications until something is due."""

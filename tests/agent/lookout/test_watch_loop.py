@@ -139,12 +139,17 @@ def test_soon_after_a_turn_it_gathers(tmp_path: Path, monkeypatch: pytest.Monkey
     make_task(tmp_path / "state")
     waits: list[float] = []
     with LiveLookout(tmp_path / "state", tmp_path / "home") as live:
+        polls = live.pipeline.looker.polls
         monkeypatch.setattr(live.mailbox, "await_pressing", waits.append)
         live.lookout.turn()
         waits.clear()
+        polls._poll_at_us = polls.slow_poll_us = live.clock.now_us() + 60_000_000
         live.lookout.turn()
         assert waits == [pytest.approx(GATHER_S)]
         live.clock.passed_s += GATHER_S
+        live.lookout.turn()
+        assert len(waits) == 1
+        polls._poll_at_us = live.clock.now_us()  # locks are asked for in time
         live.lookout.turn()
         assert len(waits) == 1
 
