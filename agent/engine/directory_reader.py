@@ -121,10 +121,10 @@ class DirectoryReader:
             return self._task_lock(place, kind, now_us)
         if role in DATABASE_ROLES:
             self._settling.schedule(place.path, now_us + SETTLE_US)
-        elif role in rereads.EVENTS and place.database is not None:
+        elif role in rereads.EVENTS and (role is not PathRole.SST or kind is HintKind.WRITTEN):
             if role is PathRole.STORE_LOCK and kind is HintKind.WRITTEN:
                 return self._closed(place, hint, now_us)
-            if role is not PathRole.SST or kind is HintKind.WRITTEN:
+            if place.database is not None:
                 self._settling.schedule(place.database, now_us + SETTLE_US)
         return []
 

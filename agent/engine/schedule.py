@@ -60,10 +60,11 @@ class Schedule:
     def pop_due(self, now_us: int) -> list[str]:
         """Take every key that is due."""
         taken: list[str] = []
-        while (due := self.next_us()) is not None and due <= now_us:
-            _, key = heapq.heappop(self._heap)
-            del self.due[key]
-            taken.append(key)
+        while self._heap and self._heap[0][0] <= now_us:
+            at_us, key = heapq.heappop(self._heap)
+            if self.due.get(key) == at_us:
+                del self.due[key]
+                taken.append(key)
         return taken
 
 

@@ -125,8 +125,8 @@ def _thing_of(place: StatePath) -> str | None:
         return place.path
     if place.role is PathRole.TEMPORARY:
         return f"{place.task_path}/{names.CHECKPOINT_FILE}" if place.task_path else None
-    if place.database is not None:
-        return place.database
+    if (database := place.database) is not None:
+        return database
     if place.role in (PathRole.STORES, PathRole.SEGMENTED_STORE):
         return place.task_path
     return place.path if place.role in (PathRole.TASK, PathRole.APPLICATION) else None
