@@ -27,7 +27,7 @@ from agent.inventory.observations import ELSEWHERE, DatabaseReading, Observation
 from agent.inventory.openings import apply_offsets, note_end, note_opening
 from agent.inventory.recent import recent
 from agent.inventory.sessions import add_segment, opened_puts
-from agent.inventory.stores import NO_NUMBERS
+from agent.inventory.stores import NO_NUMBERS, WIPES_AT_ONCE_US
 from agent.inventory.transitions import Transition, change_of
 from agent.layout import names
 from agent.layout.paths import PathRole
@@ -249,10 +249,10 @@ def _is_unread(database: Database, at_us: int) -> bool:
 def _end_or_restart(task: Task, session: Session, at_us: int, database: Database) -> None:
     """Up to 2.5 the owner wipes single stores and goes on in the same holding; later ones end with the store."""
     if task.lock is LockState.HELD and task.exists:
-        session.wiped, session.reopens, session.restored_puts = True, 0, 0
-        session.bulk_load_us, session.bulk_load_commits = 0, ()
-        session.puts_at_open, session.offset_at_open = 0, None
-        session.first = session.last = None
+        soon = at_us - session.opened_us <= WIPES_AT_ONCE_US
+        session.wiped, session.wiped_at_once = True, soon and session.offset_at_open is None
+        session.reopens, session.restored_puts, session.bulk_load_us, session.bulk_load_commits = 0, 0, 0, ()
+        session.puts_at_open, session.offset_at_open, session.first, session.last = 0, None, None, None
     else:
         session.released_us, session.puts_at_release = at_us, database.puts
         session.final_identities = frozenset({database.identity or ""})

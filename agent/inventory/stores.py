@@ -19,6 +19,9 @@ from agent.inventory.timeline import NOTHING_FLUSHED, Timeline
 SESSIONS_KEPT = 6
 FLUSHES_KEPT = 48
 PAST_KEPT = 2
+WIPES_AT_ONCE_US = 10_000_000
+"""Up to 2.5 a store without an offset is wiped when the broker has said where its changelog ends (recorded:
+milliseconds). No source for ten seconds; a standby that reads from the beginning is overtaken by retention later."""
 
 _STRONGEST_FIRST = (LockState.HELD, LockState.UNKNOWN, LockState.FREE)
 
@@ -195,6 +198,8 @@ class Session:
     bulk_load_commits: tuple[int, ...] = ()
     # the owner wiped the store and recreated it while it kept the task's lock (up to 2.5)
     wiped: bool = False
+    # it did so soon after the opening, for want of an offset; any other wipe is of an offset out of range
+    wiped_at_once: bool = False
     final_identities: frozenset[str] = frozenset()  # identities when it was released
     seen_us: int = 0  # when the reading was made that found it
     # it ended with a close: a checkpoint (or, 4.3+, a status) was written right before the release; None = it was too

@@ -80,8 +80,13 @@ class Remembered(SessionStory):
 
     @property
     def may_be_standby(self) -> bool:
-        """Whether a standby may have had it: only an owner wipes."""
-        return self.case.number_in("num_standby_replicas", self.session) != 0 and not self.session.wiped
+        """Whether a standby may have had it: one wipes what is out of range, only an active task what has no offset.
+
+        Source:
+            StreamThread.maybeUpdateStandbyTasks, StoreChangelogReader.startRestoration (2.0.1, 2.1.1).
+        """
+        told = self.case.number_in("num_standby_replicas", self.session)
+        return told != 0 and not self.session.wiped_at_once
 
     @property
     def until_us(self) -> int:
@@ -97,7 +102,7 @@ class Remembered(SessionStory):
     def missing(self) -> tuple[str, ...]:
         """Settings that would decide more."""
         release = self.affected is Affected.POSSIBLY
-        standbys = not self.session.wiped and not self.case.settings.is_configured("num_standby_replicas")
+        standbys = self.may_be_standby and not self.case.settings.is_configured("num_standby_replicas")
         return (*(("kafka_streams_version",) * release), *(("num_standby_replicas",) * standbys))
 
 
@@ -147,21 +152,36 @@ def _is_explained(x: Remembered) -> bool:
 
 
 def _claims_what_was_not_put(x: Remembered) -> Proof | None:
-    """Proved where neither a marker behind every record nor records that were all aborted would explain it."""
+    """Proved where nothing else would explain it.
+
+    Markers and aborted records would, and under at-least-once records that were sent again, those of an expelled owner,
+    and what the flush of another store's cache put and sent after this store's own flush.
+
+    Source:
+        StreamTask.commit, ProcessorStateManager.flush, RecordCollectorImpl.send (2.0.1, 2.1.1: no idempotence).
+    """
     if x.claim is None:
         return None
     why = f"{x.advance} offsets ahead of its start, but only {x.puts} puts were flushed"
-    may_be_aborted = x.case.settings.exactly_once is not False and not _lacks_what_was_committed(x)
-    return Proof(why, certain=_lacks_much(x) and not may_be_aborted)
+    return Proof(why, certain=_lacks_much(x) and (_is_left_half(x) or _lacks_what_was_committed(x)))
 
 
 def _lacks_much(x: Remembered) -> bool:
-    """Whether an owner lacks more than markers explain: at most every second offset is one."""
+    """Whether an owner lacks more than markers, or a second copy of every record, explain: every second offset."""
     if x.claim is None or x.may_be_standby or x.affected is not Affected.YES:
         return False
-    eos = x.case.settings.exactly_once is not False
-    records = records_at_least(x.session.offset_at_open, x.claim.offset) if eos else x.advance
-    return records - x.puts > MISSING_RECORDS
+    at_least = records_at_least(x.session.offset_at_open, x.claim.offset)
+    return (x.advance if _is_left_half(x) else at_least) - x.puts > MISSING_RECORDS
+
+
+def _is_left_half(x: Remembered) -> bool:
+    """Whether it runs as its restoration began: the last offset was not reached, and is a record's, no marker's.
+
+    Source:
+        StoreChangelogReader.restore (2.0.1, 2.1.1): one that is reached ends the mode, remembered or not.
+    """
+    session = x.session
+    return x.case.settings.exactly_once is False and session.reopens == 1 and session.bulk_load_us > 0
 
 
 def _lacks_what_was_committed(x: Remembered) -> bool:
@@ -322,6 +342,7 @@ LEFT_EMPTY = Rule[Wiped](
     innocents={"its restoration began": lambda x: x.session.reopens > 0},
     unknowns={
         "RocksDB keeps few or no old LOG files there": lambda x: not x.store.all_reopens,
+        "a standby may have wiped it, and restores without a reopen": lambda x: x.may_be_standby,
         "its restoration may begin at once": lambda x: (
             x.case.passed_us(x.session.opened_us, x.until_us) < USED_US
         ),

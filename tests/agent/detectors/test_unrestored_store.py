@@ -33,9 +33,14 @@ RESTORED = f"{WIPED}, restores 12000, {USED}"
 BACK = "start, opens, restores 0 puts=0, 1 s, puts 3000, stops 3000, 20 s, start, opens, 0.1 s"
 ONE_POLL = "puts 1200, flushes, 2 s, checkpoints 12200"
 JUMP = f"{BACK}, {ONE_POLL}"
-GAP = f"{BACK}, reopens s, {ONE_POLL}"
+GAP = f"{BACK}, begins_restoring, {ONE_POLL}"
 """At-least-once: back at 3000 of 12,200; one poll of 1,000 records is applied, then RUNNING."""
-PAIR = f"{BACK}, reopens s, reopens s, {ONE_POLL}"
+PAIR = f"{BACK}, begins_restoring, ends_restoring, {ONE_POLL}"
+SENT_TWICE = f"{BACK}, puts 1000, flushes, 2 s, checkpoints 5000"
+CACHED = f"{BACK}, puts 1000, flushes, puts 8000, checkpoints 12000 flush=False"
+"""The flush of another store's cache puts to this one after its own flush, and sends: the next commit flushes it."""
+OUT_OF_RANGE = f"{BACK}, 1 s, wipes, puts 2000, 20 s, checkpoints"
+"""A standby whose changelog no longer has its offset reads it from its beginning, and never reopens its store."""
 OTHERS = ("2.0.0", "2.2.1", "2.3.1", "2.5.1", "2.8.2", "3.9.2")
 
 
@@ -52,6 +57,18 @@ OTHERS = ("2.0.0", "2.2.1", "2.3.1", "2.5.1", "2.8.2", "3.9.2")
     "restored after the wipe, 2.1": ("2.1.1", EOS, {}, RESTORED, QUIET),
     "an empty changelog": (
         "2.1.1", EOS, {}, f"{WIPED}, 2 s, puts 200, closes 202", "its puts and commit markers explain the offset"),
+    # suspected at most without an earlier session that had it, or a restoration that began
+    "a broker fails, and every batch is sent twice": ("2.1.1", ALOS, {}, SENT_TWICE, SUSPECTED),
+    "flushed before another store's cache": ("2.1.1", ALOS, {}, CACHED, LIKELY),
+    "a standby is wiped, its changelog begins at 100,000": (
+        "2.1.1", ALOS, {"standbys": 1}, f"{OUT_OF_RANGE} 102000", SUSPECTED),
+    "a standby is wiped, its changelog was cut at its end": (
+        "2.1.1", ALOS, {"standbys": 1}, f"{OUT_OF_RANGE} 2000",
+        "a standby may have wiped it, and restores without a reopen"),
+    "standbys, but it was wiped for want of an offset": (
+        "2.1.1", EOS, {"standbys": 1}, COMMITTED.replace("wipes", "9 s, wipes"), PROVED),
+    "standbys, and it was wiped later": (
+        "2.1.1", EOS, {"standbys": 1}, COMMITTED.replace("wipes", "11 s, wipes"), SUSPECTED),
     "both reopens": ("2.1.1", ALOS, {}, PAIR, "it was restored: RocksDB was reopened twice"),
     "a windowed store": (
         "2.1.1", ALOS, {"stores": {"s": WINDOWED}}, "start, opens, puts 3000, flushes, 1 s, checkpoints 12200",

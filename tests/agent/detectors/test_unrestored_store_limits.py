@@ -192,6 +192,7 @@ def jump(
     """
     one = session(0, released, last=mark(seconds, offset, puts), offset_at_open=3000, puts_at_open=3000)
     one.first, one.reopens = mark(*first) if first else one.last, reopens
+    one.bulk_load_us = at(1) if reopens == 1 else 0
     files = database(puts=puts, flushed=[(12_200, 4.9)] if late else [])
     sessions = [] if earlier is None else [session(-20, -10, last=mark(-10.01, *earlier), reopens=2)]
     held = store([files], [*sessions, one])
@@ -234,8 +235,12 @@ LATE = "the flushes before its checkpoint may not have been read yet"
     "and an earlier session claimed some of it": (jump(5102, 4000, earlier=(3001, 1), **told(10_000)), PROVED),
     "it claimed none of it": (jump(5102, 4000, earlier=(3000, 3000), **told(10_000)), LIKELY),
     "it put none of it": (jump(5102, 4000, earlier=(4000, 0), **told(10_000)), LIKELY),
-    "no reopen": (jump(reopens=0), PROVED),
+    # without a restoration that began, records may have been sent twice, or by an expelled owner
+    "no reopen": (jump(reopens=0), LIKELY),
+    "no reopen, each record twice": (jump(5100, 4000, reopens=0), SUSPECTED),
+    "no reopen, and an earlier session claimed some of it": (jump(reopens=0, earlier=(3001, 1)), PROVED),
     "half of the pair": (jump(reopens=1), PROVED),
+    "one reopen in another mode: a release was missed": (jump(changes={"bulk_load_us": 0}), LIKELY),
     "a stop amid the restoration of a compacted changelog": (jump(released=5.02), STOPPED),
     "it was held on after its first checkpoint": (jump(released=10), PROVED),
     "the pair": (jump(reopens=2), "it was restored: RocksDB was reopened twice"),
@@ -243,7 +248,8 @@ LATE = "the flushes before its checkpoint may not have been read yet"
     "segments do not reopen like this": (
         jump(changes={"segmented": True}), "a windowed store is restored without a reopen"),
     "global stores are restored by another thread": (jump(task_id="global"), QUIET),
-    "a wipe proves an active task": (jump(standbys=1, changes={"wiped": True}), PROVED),
+    "what has no offset is wiped by an active task": (jump(standbys=1, changes={"wiped_at_once": True}), PROVED),
+    "what is out of range by a standby, too": (jump(standbys=1, changes={"wiped": True}), SUSPECTED),
     "its opening was not seen": (jump(changes={"attached": True}), "its opening was not seen"),
     "its manifest was not read": (
         jump(changes={"manifest_problem": "MANIFEST-000005: denied: unreadable"}), "its puts are not known"),
@@ -276,7 +282,7 @@ def skipped(
 ) -> Session:
     """A session whose only checkpoint claims 5,000 with 50 puts."""
     one = session(10, created=created, offset_at_open=base, last=mark(20, 5000, 50))
-    one.wiped, one.reopens = wiped, reopens
+    one.wiped, one.wiped_at_once, one.reopens = wiped, wiped, reopens
     return one
 
 
@@ -303,7 +309,7 @@ def test_how_it_was_opened(more, opened, pair):
 
 
 def test_what_is_not_known():
-    """Standbys that are not told are assumed, but for a store that was wiped: only an owner wipes."""
+    """Standbys that are not told are assumed, but for a store that was wiped at once: only an owner does."""
     (verdict,) = judge(ID, of_sessions(skipped(), standbys=None))
     assert (verdict.confidence, verdict.missing_facts) == (Confidence.SUSPECTED, ("num_standby_replicas",))
     assert "assuming the default num.standby.replicas=0" in verdict.evidence[-1].what
@@ -324,7 +330,7 @@ def used(
 ) -> TaskCase:
     """Opened at 10 s, wiped, 50 puts flushed at `flushed`, read for the last time at `read`."""
     one = session(10, released, last=mark(20, 90, 0) if claims else None)
-    one.wiped = True
+    one.wiped = one.wiped_at_once = True
     held = database(puts=50, flushed=[(50, flushed)], born=12)
     held.seen_us = at(read)
     return case(task(store([held], [one])), release="2.0.1", guarantee=EOS, now=now)
