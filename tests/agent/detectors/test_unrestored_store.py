@@ -228,6 +228,25 @@ def test_commits_that_show_nothing(release, ends, expected):
     assert heard(ID, run) == expected
 
 
+HALF_EOS = (
+    "start, opens, restores 0 puts=0, puts 3000, closes 3000, opens, begins_restoring, puts 1000, 900 s"
+)
+"""Exactly-once: 900 s of markers explain more than the 8,000 records that are missing."""
+
+
+@table(ID, "release, script, expected", {
+    "it ran, and its close claims": ("2.1.1", "puts 200, flushes, 1 s, closes 12204, 8 s", SUSPECTED),
+    "on 2.0.1": ("2.0.1", "puts 200, flushes, 1 s, closes 12204, 8 s", SUSPECTED),
+    "it was restored": ("2.1.1", "puts 7000, ends_restoring, puts 200, 1 s, closes 12204, 8 s", QUIET),
+    "a stop amid its restoration writes none": (
+        "2.1.1", "closes, 8 s", "a revocation and a close write fewer commits"),
+})  # fmt: skip
+def test_one_poll_under_exactly_once(release, script, expected):
+    run = play(Scenario(release, EOS), f"{HALF_EOS}, {script}")
+    assert heard(ID, run) == expected
+    assert all("1 commit in the 901 s" in x.evidence[-1].what for x in run.findings(ID))
+
+
 def test_the_wipe_of_another_store():
     """At-least-once writes a checkpoint without the wiped one, again and again: the rest was read at the opening."""
     run = Scenario("2.0.1", ALOS, stores={"s": KEY_VALUE, "other": KEY_VALUE})
