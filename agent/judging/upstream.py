@@ -21,7 +21,15 @@ KAFKA_8574 = Upstream("KAFKA-8574", (_between("2.0.1", "2.1.1"),), "2.6.0 reads 
 KAFKA_9891 = Upstream("KAFKA-9891", (_until("2.5.0"),), "2.5.1 and 2.6.0")
 KAFKA_10362 = Upstream("KAFKA-10362", FACTS[Fact.CHECKPOINT_KEPT_AT_RESUME].holds, "2.6.2 and 2.7.0")
 KAFKA_16017 = Upstream(
-    "KAFKA-16017", (_between("2.6.0", "3.5.2"), _between("3.6.0", "3.6.1")), "3.6.2 and 3.7.0"
+    "KAFKA-16017",
+    (
+        # 2.7: only where a processor's close throws, so that postCommit is passed over
+        _between("2.6.0", "2.7.x"),
+        _between("2.8.2", "2.8.x"),
+        _between("3.0.1", "3.5.2"),
+        _between("3.6.0", "3.6.1"),
+    ),
+    "3.6.2 and 3.7.0",
 )
 KAFKA_19943 = Upstream(
     "KAFKA-19943", (ReleaseRange(),), "not fixed; 4.3 can purge old directories at start (KIP-1259)"

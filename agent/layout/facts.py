@@ -194,7 +194,8 @@ FACTS: dict[Fact, FactRow] = {
         (_between("3.8.0", "4.3.x"),), "TaskManager.closeDirtyAndRevive", _R),
     Fact.STALE_RECORDER_OFFSETS: FactRow(
         "EOS: closing a restoring task after a wipe writes the end offset from before the wipe.",
-        (_until("3.5.x"), _between("3.6.0", "3.6.1")), "KAFKA-16017", _R),
+        (_until("2.7.x"), _between("2.8.2", "2.8.x"), _between("3.0.1", "3.5.x"), _between("3.6.0", "3.6.1")),
+        "KAFKA-16017; StreamTask.closeDirty and maybeWriteCheckpoint (2.8.0 and 2.8.1, 3.0.0: not)", _R),
     Fact.CHECKPOINT_DELETED_BEFORE_LOCK: FactRow(
         "EOS: constructing a task deletes the checkpoint before the task's lock is taken.",
         (_until("2.5.x"),), "ProcessorStateManager constructor", _R),

@@ -175,7 +175,7 @@ SCENARIOS: dict[str, Scenario] = {
     ),
     "k16017": _played(
         "close-after-corruption", "", None, (EOS,), find=("unrestored-store",),
-        affected=releases(("2.6.0", "3.5.3"), ("3.6.0", "3.6.2")),
+        affected=releases(("2.6.0", "2.7.0"), ("2.8.2", "3.0.0"), ("3.0.1", "3.5.3"), ("3.6.0", "3.6.2")),
     ),
     "d13": _played(
         "close-after-corruption-of-a-table", "table", None, (EOS,), find=("unrestored-store",), since="3.8.0",

@@ -52,6 +52,8 @@ def abandoned(
     # the close of a half-restored task claims the offset from before the wipe; aborted records may look the same
     **{f"a half-restored task, {x}": ({"release": x}, LIKELY) for x in ("2.6.2", "2.8.2", "3.4.1", "3.5.2", "3.6.1")},
     "the guarantee is not known": ({"hidden": ("processing_guarantee",)}, SUSPECTED),
+    # a dirty close clears that there is something to commit, and with it what would be claimed
+    **{f"{x} does not do it": ({"release": x}, QUIET) for x in ("2.8.0", "2.8.1", "3.0.0")},
     "3.6.2 is fixed": ({"release": "3.6.2"}, QUIET),
     "4.1 is fixed": ({"release": "4.1.2"}, QUIET),
     "at-least-once never wipes": ({"guarantee": ALOS}, QUIET),

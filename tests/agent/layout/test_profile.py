@@ -101,7 +101,7 @@ SAID = {
     Fact.CHECKPOINT_KEPT_IN_RUNNING: "3.7.2 no, 3.9.2 yes, 4.2 maybe, 4.2.1 yes, 4.3.0 no",
     Fact.CHECKPOINT_KEPT_AT_RESUME: "2.6.1 yes, 2.6.2 no",
     Fact.RESTORED_PARTITIONS_REMEMBERED: "2.0.0 no, 2.0.1 yes, 2.2.0 no",
-    Fact.STALE_RECORDER_OFFSETS: "3.5.2 yes, 3.6.1 yes, 3.6.2 no",
+    Fact.STALE_RECORDER_OFFSETS: "2.7.2 yes, 2.8.1 no, 2.8.2 yes, 3.0.0 no, 3.0.1 yes, 3.5.2 yes, 3.6.1 yes, 3.6.2 no",
     Fact.WIPE_STORE: "2.0.0 no, 2.5.1 yes",
     Fact.WIPE_TASK_DIRECTORY: "2.6.0 yes",
     Fact.STARTUP_PASS: "4.3.0 yes",
