@@ -1,13 +1,14 @@
 """Detector `premature-cleanup`: a task directory was deleted sooner after its release than the delay allows.
 
-Fires when the cleaner's first removal comes earlier after the release than `state.cleanup.delay.ms` while the
-process goes on with other tasks. The task then restores from the beginning where it comes back. Info on releases
-without KAFKA-20805: there the cleaner counts from the last change of the directory, and a task that was closed without
-writing its checkpoint may have been unchanged for long.
+Fires when the first removal comes earlier after the release than `state.cleanup.delay.ms` while the process goes on:
+the cleaner's, or somebody's `rm -r`, which looks the same. The task then restores from the beginning where it comes
+back. Info on releases without KAFKA-20805: there the cleaner counts from the last change of the directory, and a task
+that was closed without writing its checkpoint may have been unchanged for long.
 
 Source:
     StateDirectory.cleanRemovedTasksCalledByCleanerThread at 4.3.0 and 4.3.1 (judges by the age of the directory's
-    creation), at 3.7.2 (by its last change); recorded as `kafka-20805-4.3.1`, twin `control-20805-4.2.1`.
+    creation), at 3.7.2 (by its last change); clearLocalStateForNamedTopology (3.0.0 to 3.9.0); recorded as
+    `kafka-20805-4.3.1`, twin `control-20805-4.2.1`.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from collections.abc import Iterator
 
 from agent.contract.events import Affected, Confidence, Severity
 from agent.inventory.model import PastTask, Shape
+from agent.inventory.sessions import OUTLIVES_BY_US
 from agent.judging.base import DetectorMeta, Evidence, Kind, TaskCase, Twin, seconds
 from agent.judging.rule import Docket, Loudness, Proof, Rule, TaskStory, derived, detector
 from agent.judging.upstream import KAFKA_20805
@@ -29,10 +31,11 @@ META = DetectorMeta(
     needs=("state_cleanup_delay_ms", "processing_guarantee", "kafka_streams_version"),
     upstream=(KAFKA_20805,),
     next_action=(
-        "No data is lost: the task restores in full from its changelog. Watch that restoration (it may find offsets"
-        " out of range), raise state.cleanup.delay.ms well above the time between rebalances, and upgrade."
+        "The task restores what its changelogs hold: all, but for a store without one, or with one that retention"
+        " cuts. Watch that restoration (it may find offsets out of range), raise state.cleanup.delay.ms well above the"
+        " time between rebalances, and upgrade."
     ),
-    consequence="A copy that should have been kept is gone: the task restores in full.",
+    consequence="A copy that should have been kept is gone: the task restores what its changelogs hold.",
     twin=Twin("N8, the cleaner waited for its delay", "control-20805-4.2.1"),
 )
 
@@ -67,12 +70,15 @@ def _deleted(case: TaskCase) -> Iterator[Deleted]:
 
 
 def _has_no_cleaner(x: Deleted) -> bool:
+    """Whether no process lived on that held other tasks then, or had released this one: an end is seen late."""
     past = x.past
-    lived = any(
-        life.started_us < past.started_us and (life.ended_us is None or life.ended_us > past.ended_us)
+    began_us, until_us = past.started_us - 1, past.ended_us
+    if not past.siblings_held:
+        began_us, until_us = past.released_us or 0, past.ended_us + OUTLIVES_BY_US
+    return not any(
+        life.started_us <= began_us and (life.ended_us is None or life.ended_us > until_us)
         for life in x.case.application.lives
     )
-    return not lived or not past.siblings_held
 
 
 def _loudness(x: Deleted, _: Proof | None) -> Loudness:
@@ -88,7 +94,7 @@ def _loudness(x: Deleted, _: Proof | None) -> Loudness:
 def _evidence(x: Deleted, _: Proof | None) -> Iterator[Evidence]:
     past = x.past
     yield Evidence(past.released_us or 0, "released: its stores are free", x.place)
-    yield Evidence(past.started_us, "first file removed, by a process that goes on with other tasks", x.place)
+    yield Evidence(past.started_us, "first file removed, while a process went on", x.place)
     yield Evidence(past.ended_us, "directory gone", x.place)
     yield from assumptions(x.case, past.ended_us, "state_cleanup_delay_ms")
 
@@ -113,6 +119,10 @@ RULE = Rule[Deleted](
             x.past.released_us is None or x.past.shape is Shape.VANISHED_UNSEEN
         ),
         "its release was seen after its deletion began": lambda x: x.age_us < 0,
+        "its process may be at its end, and call cleanUp()": lambda x: (
+            not x.past.siblings_held and x.case.waited_us(x.past.ended_us) < OUTLIVES_BY_US
+        ),
+        "its named topology may have been removed, and its directory with it": lambda x: "/" in x.task.id,
     },
     loudness=_loudness,
     summary=lambda x, _: (

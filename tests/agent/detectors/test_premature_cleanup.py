@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from agent.inventory.model import Application, PastTask, ProcessLife, Shape
 from tests.support.scenario import Scenario
 from tests.support.scenario_case import at, case, task
@@ -93,6 +95,7 @@ def dossier(
     held: bool = False,
     shape: Shape = Shape.CLEANER_WALK,
     siblings: bool = True,
+    task_id: str = "0_0",
     life: ProcessLife | None = GOES_ON,
     in_order: bool = True,
     released: float | None = 50,
@@ -100,11 +103,11 @@ def dossier(
     **settings,
 ):
     """Released at 50 s, first removal `age` seconds later, all gone 1 ms after it; the delay is ten seconds."""
-    app, one, begun = Application("app", exists=True), task(), at(50 + age)
+    app, one, begun = Application("app", exists=True), task(task_id=task_id), at(50 + age)
     app.lives += () if life is None else (life,)
     released_us = None if released is None else at(released)
     one.past += (PastTask(1, begun, begun + 1000, shape, {}, released_us, held, siblings, in_order),)
-    chosen = {"release": "4.3.1", "guarantee": "at_least_once", **settings}
+    chosen: dict[str, Any] = {"release": "4.3.1", "guarantee": "at_least_once", **settings}
     return case(one, application=app, told={"state_cleanup_delay_ms": delay}, **chosen)
 
 
@@ -125,7 +128,15 @@ DIRTY = {**EXACTLY_ONCE, "in_order": False}
     "a wipe of a dirty close, at its latest": ({**DIRTY, "age": 60}, WIPED),
     "later than any wipe of a dirty close": ({**DIRTY, "age": 60.1}, WARNED),
     "held to the end": ({"held": True}, "it was held to the end: its owner deleted it"),
-    "no sibling worked on": ({"siblings": False}, "no process worked on beside it: cleanUp()"),
+    "the only task of a process that goes on": ({"siblings": False}, WARNED),
+    "its process may be at its end": (
+        {"siblings": False, "now": 60}, "its process may be at its end, and call cleanUp()"),
+    "its process is not": ({"siblings": False, "now": 60.001}, WARNED),
+    "the only task of a process that ended": (
+        {"siblings": False, "life": ProcessLife(at(0), at(60))}, "no process worked on beside it: cleanUp()"),
+    "the only task, of the process before": ({"siblings": False, "life": ProcessLife(at(50.1))}, QUIET),
+    "its named topology may have been removed": (
+        {"task_id": "__one__/0_0"}, "its named topology may have been removed, and its directory with it"),
     "no process lived": ({"life": None}, QUIET),
     "its process ended as the directory was gone": ({"life": ProcessLife(at(0), at(55) + 1000)}, QUIET),
     "its process ended right after": ({"life": ProcessLife(at(0), at(55) + 1001)}, WARNED),
