@@ -121,9 +121,19 @@ def _was_stopped_amid(x: Remembered) -> bool:
         AssignedTasks.close and commit, StreamTask.close, ProcessorStateManager.checkpoint (2.0.1, 2.1.1): a stop closes
         restoring tasks, too, with `restoredOffsets`; commits are of running ones. Under exactly-once none is written.
     """
+    return _is_half(x) and x.session.released_us is not None and _held_on_us(x) < CLOSES_WITHIN_US
+
+
+def _is_half(x: Remembered) -> bool:
+    return x.session.reopens == 1 and x.case.settings.exactly_once is not True
+
+
+def _held_on_us(x: Remembered) -> int:
+    """How long it was held after its first claim: a close writes one, lets go of all stores, and writes it again."""
     first, released_us = x.session.first, x.session.released_us
-    is_half = x.session.reopens == 1 and x.case.settings.exactly_once is not True
-    return is_half and bool(first and released_us and released_us - first.at_us < CLOSES_WITHIN_US)
+    if first is None:
+        return 0
+    return x.case.waited_us(first.at_us) if released_us is None else released_us - first.at_us
 
 
 def _is_eos_standby(x: Remembered) -> bool:
@@ -180,8 +190,8 @@ def _is_left_half(x: Remembered) -> bool:
     Source:
         StoreChangelogReader.restore (2.0.1, 2.1.1): one that is reached ends the mode, remembered or not.
     """
-    session = x.session
-    return x.case.settings.exactly_once is False and session.reopens == 1 and session.bulk_load_us > 0
+    told = x.case.settings.exactly_once is False
+    return told and _is_half(x) and x.session.bulk_load_us > 0 and _held_on_us(x) >= CLAIMED_US
 
 
 def _lacks_what_was_committed(x: Remembered) -> bool:
@@ -329,6 +339,9 @@ SKIPPED = Rule[Remembered](
     unknowns={
         "its opening was not seen": lambda x: x.session.attached,
         "its puts are not known": lambda x: not x.store.knows_puts,
+        "it may be at its close, amid a restoration": lambda x: (
+            _is_half(x) and x.session.released_us is None and _held_on_us(x) < CLAIMED_US
+        ),
         "the flushes before its checkpoint may not have been read yet": lambda x: (
             x.claim is None and x.session.last is not None
         ),

@@ -69,6 +69,8 @@ OTHERS = ("2.0.0", "2.2.1", "2.3.1", "2.5.1", "2.8.2", "3.9.2")
         "2.1.1", EOS, {"standbys": 1}, COMMITTED.replace("wipes", "9 s, wipes"), PROVED),
     "standbys, and it was wiped later": (
         "2.1.1", EOS, {"standbys": 1}, COMMITTED.replace("wipes", "11 s, wipes"), SUSPECTED),
+    "a stop amid a restoration, read between its two checkpoints": (
+        "2.1.1", ALOS, {}, f"{GAP}, 0.3 s, stops 12200", "stopped amid a restoration: it claims what it had read"),
     "both reopens": ("2.1.1", ALOS, {}, PAIR, "it was restored: RocksDB was reopened twice"),
     "a windowed store": (
         "2.1.1", ALOS, {"stores": {"s": WINDOWED}}, "start, opens, puts 3000, flushes, 1 s, checkpoints 12200",

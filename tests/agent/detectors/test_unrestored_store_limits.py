@@ -244,7 +244,10 @@ LATE = "the flushes before its checkpoint may not have been read yet"
     "half of the pair": (jump(reopens=1), PROVED),
     "one reopen in another mode: a release was missed": (jump(changes={"bulk_load_us": 0}), LIKELY),
     "a stop amid the restoration of a compacted changelog": (jump(released=5.02), STOPPED),
+    "its close took seconds, maybe": (jump(released=9.9), LIKELY),
     "it was held on after its first checkpoint": (jump(released=10), PROVED),
+    "it may be at its close": (jump(now=9.9), "it may be at its close, amid a restoration"),
+    "it is not": (jump(now=10), PROVED),
     "the pair": (jump(reopens=2), "it was restored: RocksDB was reopened twice"),
     "more than the pair": (jump(reopens=3), "it was restored: RocksDB was reopened twice"),
     "segments do not reopen like this": (
@@ -259,8 +262,8 @@ LATE = "the flushes before its checkpoint may not have been read yet"
     "reopens that leave no trace": (jump(reopens=0, changes={"all_reopens": False}), UNKNOWN),
     # found by the hunt: on a busy machine the checkpoint was read first, and the store seemed to lack its records
     "a flush that is read after its checkpoint": (jump(puts=3000, late=True), EXPLAINED),
-    "a fresh checkpoint waits for its flushes": (jump(now=6.9), LATE),
-    "two seconds": (jump(now=7), PROVED),
+    "a fresh checkpoint waits for its flushes": (jump(reopens=0, now=6.9), LATE),
+    "two seconds": (jump(reopens=0, now=7), LIKELY),
     "until then the first one counts": (jump(now=6.9, first=(1, 12_000, 3000)), PROVED),
     # found by the hunt: a kill aborts thousands of records; only a standby writes checkpoints while it goes on
     "a standby": (standby(5), PASSED_OVER),
