@@ -214,7 +214,7 @@ def test_first_verdicts_by_the_page(world: World) -> None:
         follow.terminate()
     assert codes == {"ingest": 0, "compact": 0, "audit": 1}, "1: a critical finding is open"
     report = kubelet.volume(pod, "results") / "audit" / "report.html"
-    assert "skipped-eos-wipe" in report.read_text("utf-8")
+    assert "stale-eos-state" in report.read_text("utf-8")
     them.note(f"verdict of the fleet:\n{them.log.read_text()}")
 
 

@@ -174,7 +174,7 @@ for one in filter(None, yaml.load_all(sys.stdin, Loader)):
     own = pathlib.Path(crds) / f"{one['kind'].lower()}-{group.partition('.')[0]}-{release}.json"
     try:
         if crds and own.is_file():
-            jsonschema.validate(one, json.loads(own.read_text()))
+            jsonschema.Draft202012Validator(json.loads(own.read_text())).validate(one)  # its patterns are Go's
         elif one["kind"] not in skipped:
             kubernetes_validate.validate(one, version, strict=True)
     except (kubernetes_validate.ValidationError, jsonschema.ValidationError) as error:
