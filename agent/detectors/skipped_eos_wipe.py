@@ -35,6 +35,7 @@ from agent.judging.wording import assumptions, checkpoint_of, last_mark
 from agent.judging.writers import as_of, writer_before
 from agent.quantities.changelog import base_offset, is_real
 from agent.quantities.flushed import flushed_beyond
+from agent.quantities.kinds import puts_beside_records
 from agent.quantities.verdicts import holds_uncommitted, is_mostly_skipped, replay_fell_short, skipped_offsets
 
 META = DetectorMeta(
@@ -70,6 +71,21 @@ class Reopening(StoreStory):
     def flushed(self) -> int:
         """Puts on disk beyond the checkpoint: exactly-once has to wipe them, unless they were committed."""
         return flushed_beyond(self.before)
+
+    @property
+    def segments_made(self) -> int:
+        """How many segments a versioned store may have had at its checkpoint: an opening knows none, a put makes one.
+
+        The interval of its segments is free: one put may drop all of them. That deletes ranges, and then nobody knows
+        how many entries live.
+
+        Source:
+            LogicalKeyValueSegments.openExisting, RocksDBVersionedStore.doPut (3.5.0, 3.8.0).
+        """
+        before, is_versioned = self.before, puts_beside_records(self.store, self.case.profile).high
+        if before.last is None or not is_versioned or before.entries_at_release is not None:
+            return 0
+        return before.last.puts - before.puts_at_open
 
     @property
     def is_old(self) -> bool:
@@ -248,11 +264,15 @@ def _changelog_ended_below(x: Reopening) -> Proof | None:
     end = restoration_end(x.case, x.task, x.store, x.after)
     if end is None:
         return None
-    if holds_uncommitted(x.store, x.case.profile, x.flushed, x.trusted, end.offset) is not Truth.YES:
+    holds, holds_beside_segments = (
+        holds_uncommitted(x.store, x.case.profile, puts, x.trusted, end.offset) is Truth.YES
+        for puts in (x.flushed, x.flushed - x.segments_made)
+    )
+    if not holds:
         return None
     moved = max(base_offset(end.offset) - base_offset(x.trusted), 0)
     why = f"the offset advanced by {moved}, {x.flushed} puts had been flushed beyond it"
-    return Proof(why if end.certain else f"{why}{_OR_PAUSED}", certain=end.certain)
+    return Proof(why if end.certain else f"{why}{_OR_PAUSED}", certain=end.certain and holds_beside_segments)
 
 
 def _as_many_were_aborted(x: Reopening) -> Proof | None:

@@ -86,8 +86,8 @@ OTHER = {
     "now": 140,
     "files": {"flushed": ((3000, at(15)), (43_000, at(60)), (43_001, at(125)))},
 }
-VERSIONED = {"families": PLAIN, "entries": 500}
-RANGES = {"families": PLAIN}
+VERSIONED = {"families": PLAIN, "entries": 500, "before": {"entries_at_release": 500}}
+RANGES = {"families": PLAIN, "before": {"puts_at_open": 1999}}
 NO_MARK = {"first": None, "last": None}
 BESIDE_2_1 = {"release": "2.1.1", "standbys": 1, "before": NO_MARK, "told": LONG}
 SHORT = {"release": "2.5.1", "worked": None, "before": NO_MARK}
@@ -111,6 +111,14 @@ NONE_MOVED = "moved to 4.3 without an offset"
     "versioned perhaps, one more": ({"advance": 449, "applied": 449, **VERSIONED}, SUSPECTED),
     "and ranges deleted since: three": ({"advance": 298, "applied": 298, **RANGES}, PROVED),
     "and ranges deleted since, one more": ({"advance": 299, "applied": 299, **RANGES}, SUSPECTED),
+    # one put drops as many segments as there are: the session made them, a put each
+    "as many segments as its session put": (
+        {"advance": 298, "applied": 298, "families": PLAIN, "before": {"puts_at_open": 1998}}, PROVED),
+    "one segment more": (
+        {"advance": 298, "applied": 298, "families": PLAIN, "before": {"puts_at_open": 1997}}, LIKELY),
+    "but no range was deleted at the kill": (
+        {"advance": 298, "applied": 298, "families": PLAIN, "before": {"puts_at_open": 1997, "entries_at_release": 9}},
+        PROVED),
     "a store that may be in upgrade mode puts when it is read": ({"advance": 0, "families": ()}, SUSPECTED),
     "a store in upgrade mode": ({"advance": 0, "files": {"families_in_use": TIMESTAMPED}}, SUSPECTED),
     "a first checkpoint of -4 gave nothing back": ({"advance": -4}, PROVED),
