@@ -6,6 +6,8 @@ with the process before the wipe could have started on this volume, and the same
 Never more than suspected: a task that was committed, or revoked at that very moment, looks the same; only the
 aborted transactions in the changelog can show it. Only information where a revocation or an orderly stop explains the
 close better (`Close.doubt`).
+An orderly stop whose commit failed does the same to all tasks of a thread: it has written their offsets, and wipes them
+one by one. It is told by a task that it wiped after it had written this one.
 
 Source:
     TaskManager.handleCorruption, closeDirtyAndRevive, tryCloseCleanActiveTasks, handleRevocation and
@@ -20,11 +22,12 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 
 from agent.contract.events import Affected, Confidence, Level, Severity
-from agent.inventory.model import CLOSES_WITHIN_US, ProcessLife, Session, Shape, Store, Task
+from agent.inventory.model import CLOSES_WITHIN_US, PastDatabase, ProcessLife, Session, Shape, Store, Task
 from agent.judging.base import DetectorMeta, Evidence, Fact, Mechanism, Remedy, TaskCase, Truth, Twin, seconds
 from agent.judging.reopening import eos_reopenings
 from agent.judging.rule import Docket, Loudness, Proof, Rule, StoreStory, derived, detector, worst_of
-from agent.judging.upstream import INTERRUPTED_WIPE
+from agent.judging.upstream import INTERRUPTED_STOP, INTERRUPTED_WIPE
+from agent.judging.wording import most_affected
 from agent.layout import names
 
 META = DetectorMeta(
@@ -33,7 +36,7 @@ META = DetectorMeta(
     mechanism=Mechanism.UNCOMMITTED_DATA,
     severity=Severity.WARNING,
     needs=("processing_guarantee", "kafka_streams_version"),
-    upstream=(INTERRUPTED_WIPE,),
+    upstream=(INTERRUPTED_WIPE, INTERRUPTED_STOP),
     exactly_once=True,
     remedy=Remedy.CHECK_FIRST,
     next_action=(
@@ -65,12 +68,12 @@ STOPS_WITHIN_US = 10_000_000
 class Close(StoreStory):
     """A store that was let go, its process ended after that, and the same incarnation was opened again."""
 
+    issues = (INTERRUPTED_WIPE,)
     before: Session
     after: Session
     life: ProcessLife
     subject = derived(lambda x: f"kill@{x.ended_us}")
     opened_at_us = derived(lambda x: x.after.opened_us)
-    affected = derived(lambda x: x.case.affected(INTERRUPTED_WIPE))
 
     @property
     def released_us(self) -> int:
@@ -137,13 +140,23 @@ class Close(StoreStory):
         """What speaks against a corrupted close; empty: nothing."""
         if _was_closed_with_others(self):
             return "other tasks were closed with it"
-        if self.ended_us - self.closed_us - (0 if self.life.announced else POLL_SLACK_US) > self.due_us:
-            return f"its wipe would have started within {self.due_us / 1_000_000:.1f} s"
-        return "a stop closes this task first" if _is_first_of_a_stop(self) else ""
+        return self.overdue or ("a stop closes this task first" if _is_first_of_a_stop(self) else "")
+
+    @property
+    def overdue(self) -> str:
+        """That its wipe should have been seen before the kill; empty: it need not have been."""
+        is_late = self.ended_us - self.closed_us - (0 if self.life.announced else POLL_SLACK_US) > self.due_us
+        return f"its wipe would have started within {self.due_us / 1_000_000:.1f} s" if is_late else ""
+
+
+class Stop(Close):
+    """The same, and a stop had written its offset that wiped another task afterwards."""
+
+    issues = (INTERRUPTED_STOP,)
 
 
 def _closes(case: TaskCase) -> Iterator[Close]:
-    if case.task.is_global or case.affected(INTERRUPTED_WIPE) is Affected.NO:
+    if case.task.is_global or most_affected(case, (INTERRUPTED_WIPE, INTERRUPTED_STOP)) is Affected.NO:
         return
     for store in case.task.stores.values():
         for before, after in eos_reopenings(case, store):
@@ -151,8 +164,52 @@ def _closes(case: TaskCase) -> Iterator[Close]:
             lives = [
                 x for x in case.application.lives if x.ended_us is not None and x.ended_us >= released_us
             ]
-            if lives:
-                yield Close(case, store, before, after, min(lives, key=lambda x: x.ended_us or 0))
+            if not lives:
+                continue
+            close = Close(case, store, before, after, min(lives, key=lambda x: x.ended_us or 0))
+            if case.affected(INTERRUPTED_STOP) is not Affected.NO and _was_stopped_in_vain(close):
+                yield Stop(case, store, before, after, close.life)
+            elif case.affected(INTERRUPTED_WIPE) is not Affected.NO:
+                yield close
+
+
+def _was_stopped_in_vain(x: Close) -> bool:
+    """Return whether an orderly stop wrote this task's offset and another's, and wiped the other: its commit failed.
+
+    A corrupted task is written, closed, wiped and opened again before the next one is touched. A stop goes on to the
+    next one at once: a wipe long before the kill was none of it. From 4.3 on an offset is on disk once its task is
+    closed; there the other rule looks at corrupted tasks, too, as long as they keep it.
+    """
+    if (in_store := x.offset_us is None) and x.case.affected(INTERRUPTED_WIPE) is not Affected.NO:
+        return False
+    since_us = x.offset_us or x.released_us - STOPS_WITHIN_US
+    closed = bool(x.before.closed and x.before.closed_with_offset)
+    if not (closed if in_store else _is_of_a_stop(x, x.task, x.before)):
+        return False
+    return any(
+        y.identity in session.final_identities
+        and since_us <= (session.released_us or 0) <= y.ended_us
+        and (in_store or (session.opened_us < since_us and _is_of_a_stop(x, task, session)))
+        and not any(y.ended_us < again.opened_us < x.ended_us for again in store.sessions)
+        for task, store, y in _wiped(x, x.ended_us - STOPS_WITHIN_US, x.ended_us + SAME_END_US)
+        for session in store.sessions
+    )
+
+
+def _wiped(x: Close, since_us: int, until_us: int) -> Iterator[tuple[Task, Store, PastDatabase]]:
+    """List what of other tasks its owner wiped in a time."""
+    for task in x.case.application.tasks.values():
+        for store in task.stores.values() if task is not x.task and not task.is_global else ():
+            for y in store.past:
+                if y.shape is Shape.OWNER_WALK and since_us <= y.ended_us <= until_us:
+                    yield task, store, y
+
+
+def _is_of_a_stop(x: Close, task: Task, session: Session) -> bool:
+    """Return whether a task was written together with this one, and not at the end of its restoration."""
+    written = _written(task, session, session.released_us or 0)
+    least = 0 if x.case.says(Fact.CHECKPOINT_AT_RESTORE_END_EOS) is Truth.NO else 1
+    return len(written) > least and abs(max(written) - (x.offset_us or 0)) <= STOPS_WITHIN_US
 
 
 def _was_let_go_open(x: Close) -> bool:
@@ -166,13 +223,17 @@ def _was_stopped(x: Close, other: Task, session: Session) -> bool:
 
     Under exactly-once a task that runs writes none: the first of its session is that of its restoration.
     """
-    marks = {y.at_us for y in (session.first, session.last) if y is not None}
-    facts = {y.written_us for y in other.checkpoints}
-    written = {y for y in marks | facts if session.opened_us <= y <= x.ended_us}
+    written = _written(other, session, x.ended_us)
     newest_us = max(written, default=0)
     if x.offset_us is not None and newest_us >= x.offset_us:
         return True
     return len(written) > 1 and newest_us > x.closed_us - STOPS_WITHIN_US
+
+
+def _written(task: Task, session: Session, until_us: int) -> set[int]:
+    marks = {y.at_us for y in (session.first, session.last) if y is not None}
+    facts = {y.written_us for y in task.checkpoints}
+    return {y for y in marks | facts if session.opened_us <= y <= until_us}
 
 
 def _was_closed_with_others(x: Close) -> bool:
@@ -198,13 +259,7 @@ def _is_first_of_a_stop(x: Close) -> bool:
     in memory then, and only the order is left. Corrupted tasks are closed by id, too: only one that comes after a task
     that was not corrupted, or after one that was wiped, cannot be the first of a stop.
     """
-    wiped_before = any(
-        y.shape is Shape.OWNER_WALK and x.closed_us - STOPS_WITHIN_US <= y.ended_us <= x.ended_us
-        for other in x.case.application.tasks.values()
-        if other is not x.task and not other.is_global
-        for store in other.stores.values()
-        for y in store.past
-    )
+    wiped_before = any(_wiped(x, x.closed_us - STOPS_WITHIN_US, x.ended_us))
     in_order = all(_order(other) > _order(x.task) for other in x.died_open)
     return x.offset_us is None and not wiped_before and in_order
 
@@ -239,14 +294,33 @@ def _summary(x: Close, proof: Proof | None) -> str:
 
 def _evidence(x: Close, _: Proof | None) -> Iterable[Evidence]:
     yield Evidence(x.before.opened_us, f"store {x.store.name} opened", x.place)
-    closed = "closed, with an offset written right before; its siblings were held"
-    yield Evidence(x.closed_us, closed, x.task.path)
+    if isinstance(x, Stop):
+        what = "its offset written by a stop, which wiped another task afterwards"
+        yield Evidence(x.offset_us or x.released_us, what, x.task.path)
+    else:
+        closed = "closed, with an offset written right before; its siblings were held"
+        yield Evidence(x.closed_us, closed, x.task.path)
     lock = f"{x.case.application.id}/{names.LOCK_FILE}"
     yield Evidence(x.ended_us, "the process ended, its other tasks without a close", lock)
     yield Evidence(x.after.opened_us, "the same incarnation opened again, no wipe", x.place)
 
 
 _NOTHING = "Nothing, unless the application's log names this task as corrupted right before the kill."
+
+STOP = Rule[Stop](
+    "a stop wrote a task's offset, wiped another one because its commit had failed, and was killed before this one",
+    about=Stop,
+    innocents={
+        "revoked seconds before the kill": lambda x: x.ended_us - x.released_us > KILLED_WITHIN_US,
+        "closed by the stop, and kept": lambda x: bool(x.overdue),
+    },
+    loudness=lambda x, _: _loudness(x, Proof("", certain=False)),
+    summary=lambda x, _: (
+        f"Task {x.task.id} was written by an orderly stop that wiped another task afterwards, so its commit had failed;"
+        " it was killed before it wiped this one, which was reopened: uncommitted data may be in it."
+    ),
+    evidence=_evidence,
+)
 
 RULE = Rule[Close](
     "a task was closed with a fresh offset right before a kill, and not wiped",
@@ -271,4 +345,4 @@ RULE = Rule[Close](
     evidence=_evidence,
 )
 
-DETECTOR = detector(META, Docket(_closes, (RULE,), worst_of(lambda x: x.opened_at_us)))
+DETECTOR = detector(META, Docket(_closes, (STOP, RULE), worst_of(lambda x: x.opened_at_us)))

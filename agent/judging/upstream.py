@@ -61,6 +61,7 @@ INTERRUPTED_WIPE = Upstream(
     (_between("3.8.0", "4.3.x"),),
     "4.4.0 takes the offset away first (KAFKA-20489); not fixed in 4.2.2 and 4.3.1",
 )
+INTERRUPTED_STOP = Upstream("interrupted stop (no upstream issue)", (_since("3.4.0"),), "not fixed in 4.4.0")
 FALSE_CLEAN = Upstream("false clean status (no upstream issue)", (_since("4.3.0"),), "not fixed")
 UNWIPED = Upstream(
     "wipe skipped with transactional stores (no upstream issue)",

@@ -185,7 +185,7 @@ def test_chain_of_the_verdict():
     (verdict,) = judge(ID, dossier())
     assert [step.at_us for step in verdict.evidence] == [at(1), at(49.9), at(50), at(60)]
     assert (verdict.subject, verdict.opened_at_us) == (f"kill@{at(50)}", at(60))
-    assert (verdict.identity, verdict.upstream) == ("identity-1", ())
+    assert (verdict.identity, verdict.upstream) == ("identity-1", ("interrupted wipe (no upstream issue)",))
     assert "0.1 s before" in verdict.summary
     assert "2.0 s before" in judge(ID, dossier(closed=48))[0].summary
     assert [x.opened_at_us for x in judge(ID, restarted_before())] == [at(60)]
@@ -291,6 +291,68 @@ def test_order_of_an_orderly_stop(first, severity, topology):
     script = f"4 s, puts {two} 500, puts {ten} 500, closes {first} 2499, 0.02 s"
     assert said_after(run, script) == f"{first} {severity}"
     assert ("a stop closes this task first" in run.only(ID).summary) == (severity == "info")
+
+
+def failed_stop(release: str, script: str) -> str:
+    """A stop has written all tasks, its commit fails: it closes and wipes one after the other, in any order."""
+    before = "" if release >= "4.3" else ALL_WRITTEN.format(flush=0.01) + ", "
+    return said_after(running(release), before + script)
+
+
+WIPES_ONE = "closes 0_2, 0.01 s, deletes_directory 0_2"
+REST = "0_0 warning, 0_1 warning, 0_3 warning"
+
+
+@pytest.mark.parametrize("release", ["3.4.0", "3.7.2", "3.9.2", "4.2.2"])
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        pytest.param(f"{WIPES_ONE}, 0.02 s", REST, id="one is wiped"),
+        pytest.param(f"9 s, {WIPES_ONE}, 9.9 s", REST, id="large stores"),
+        pytest.param(f"{WIPES_ONE}, 10.1 s", "silent", id="the process lived on"),
+        pytest.param(f"{WIPES_ONE}, closes 0_0, 0.02 s", REST, id="the next is closed"),
+        pytest.param(f"{WIPES_ONE}, 0.01 s, opens 0_2, 0.02 s", "silent", id="that one was revived"),
+        pytest.param(
+            f"closes 0_0, 0.5 s, {WIPES_ONE}, 0.02 s",
+            "0_1 warning, 0_3 warning",
+            id="nothing to commit: closed and kept",
+            marks=pytest.mark.twin_of(ID, "closed by the stop, and kept"),
+        ),
+        pytest.param(
+            f"closes 0_0, 5.5 s, {WIPES_ONE}, 0.02 s",
+            "0_1 warning, 0_3 warning",
+            id="revoked before",
+            marks=pytest.mark.twin_of(ID, "revoked seconds before the kill"),
+        ),
+    ],
+)
+def test_stop_whose_commit_failed(release, script, said):
+    """Played with released jars (InterruptedStop.java): what was written and not wiped is trusted."""
+    assert failed_stop(release, script) == said
+
+
+@pytest.mark.parametrize(
+    ("release", "script", "said"),
+    [
+        ("3.3.2", f"{WIPES_ONE}, 0.02 s", "silent"),  # it writes nothing when its commit fails
+        # 4.3 and later: only what is closed has its offset, for the milliseconds before its wipe
+        ("4.4.0", f"{WIPES_ONE}, closes 0_1 2499, 0.02 s", "0_1 warning"),
+        ("4.4.0", f"{WIPES_ONE}, closes 0_1, 0.02 s", "silent"),
+        ("4.4.0", f"{WIPES_ONE}, 0.02 s", "silent"),
+    ],
+)
+def test_stop_of_other_releases(release, script, said):
+    """What else a stop leaves."""
+    assert failed_stop(release, script) == said
+
+
+@pytest.mark.parametrize(("release", "said"), [("3.7.2", "0_1 warning"), ("4.2.1", "silent")])
+def test_checkpoints_of_a_restoration_are_no_stop(release, said):
+    """Lost membership wipes all active tasks: what 3.8 and later wrote at their restoration's end is nobody's stop."""
+    run = play(
+        Scenario(release, EOS), "start, opens 0_0, opens 0_1, checkpoints 0_0 1999, checkpoints 0_1 1999"
+    )
+    assert said_after(run, "3 s, closes 0_0, 0.01 s, deletes_directory 0_0, 0.02 s") == said
 
 
 TWO = ("0_0", "0_1")

@@ -39,6 +39,9 @@ VERDICTS: Mapping[str, Mapping[str, str]] = {
         "4.4.0": "OK LOST", "4.3.1": "LOST LOST", "4.2.2": "LOST LOST", "3.9.2": "LOST LOST",
         "3.7.2": "OK OK",
     },
+    "InterruptedStop": {
+        "4.4.0": "LOST OK", "4.3.1": "LOST OK", "4.2.2": "LOST LOST", "3.4.1": "LOST LOST", "3.3.2": "OK OK",
+    },
     "RevivedTask": {"4.4.0": "OK OK", "4.3.1": "LOST OK", "4.2.2": "LOST OK", "3.0.0": "OK OK"},
     "OvertakenOwner": {"2.5.1": "LOST OK", "2.3.1": "LOST OK", "2.6.3": "OK OK"},
     "SwallowedFlush": {"2.5.1": "LOST LOST", "2.4.1": "LOST LOST", "2.6.3": "OK OK", "2.3.1": "OK OK"},
