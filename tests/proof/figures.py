@@ -214,12 +214,17 @@ def _came_back(before: Script) -> bool:
 
 
 def _decides_nothing(before: Script, session: Script) -> bool:
-    """It was reopened once, was new, or put nothing; few commits, and about as many puts as they claim."""
+    """It was reopened once, was new, or put nothing; few commits, and about as many puts as they claim.
+
+    A stop amid the restoration of a compacted changelog claims what it had read, as the close of a task that ran does.
+    """
     is_new, reopens = before[-1][0] == "rm", sum(word[0] == "reopen" for word in session)
     puts = sum(word[2] if word[0] == "ckpt" else word[1] for word in session if word[0] in (*PUTS, "ended"))
     claims = _claims(session)
     begun = 0 if is_new else (_claims(before) or [0])[-1]
     explained = not claims or comes_with(puts + len(session), claims[-1] - begun)
+    closes = [word[0] for word in session if word[0] in ("ckpt", "ended")] == ["ckpt", "ended"]
+    explained |= closes and reopens == 1
     unused = not reopens and (is_new or not (puts or claims))
     return (reopens == 1 or unused) and len(claims) < COMMITS_COUNTED and explained
 
