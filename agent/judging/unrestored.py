@@ -191,7 +191,7 @@ def _is_left_half(x: Remembered) -> bool:
         StoreChangelogReader.restore (2.0.1, 2.1.1): one that is reached ends the mode, remembered or not.
     """
     told = x.case.settings.exactly_once is False
-    return told and _is_half(x) and x.session.bulk_load_us > 0 and _held_on_us(x) >= CLAIMED_US
+    return told and _is_half(x) and x.session.bulk_load_us > 0 and _held_on_us(x) >= CLOSES_WITHIN_US
 
 
 def _lacks_what_was_committed(x: Remembered) -> bool:
