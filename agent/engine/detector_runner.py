@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Container, Iterable, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Sequence, Set
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
@@ -11,7 +11,7 @@ from agent.contract.events import Confidence, Level, Severity
 from agent.contract.finding import Finding
 from agent.detectors.undecided import META as UNDECIDED
 from agent.engine.profiles import Profiles
-from agent.engine.unchanged import Around, NotedCase, Unchanged, around, set_asked
+from agent.engine.unchanged import ALL, Around, NotedCase, NotedSettings, Unchanged, around
 from agent.findings.ledger import Ledger, Place
 from agent.inventory.blind_causes import BY_SLUG, CLOCK_DIFFERS
 from agent.inventory.blindness import is_blind
@@ -90,8 +90,9 @@ class DetectorRunner:
         """Return what holds for an application in a batch of judgements."""
         known = batch.get(application.id)
         if known is None:
+            settings = ApplicationSettings(NotedSettings(self.settings.of(application.id).values))
             known = batch[application.id] = JudgementContext(
-                self.settings.of(application.id), self.profiles.of(application), around(self.inventory)
+                settings, self.profiles.of(application), around(self.inventory)
             )
         return known
 
@@ -103,21 +104,28 @@ class DetectorRunner:
             answers=known.answers,
         )  # fmt: skip
 
-    def judge_task(self, now_us: int, application: Application, task: Task, batch: Batch) -> None:
-        """Judge a task of an application; `batch`: see `know`."""
+    def judge_task(
+        self, now_us: int, application: Application, task: Task, batch: Batch, settled: Set[str] = frozenset()
+    ) -> None:
+        """Judge a task of an application; `batch`: see `know`, `settled`: ids of those that need not be asked."""
         known, pending = self.know(application, batch), self.ledger.pending(application.id, task.id)
         is_pending = bool(pending)  # a verdict changes what is pending
-        asked = None
+        about, silence = (task.path, known.around, known.profile), None
         if self.unchanged is not None and not is_pending:
-            asked = self.unchanged.to_ask(task.path, known.around, known.profile)
-            if asked == ():
+            silence = self.unchanged.silence(*about)
+            if silence is not None and not silence.again:
                 return
         case = self.task_case(now_us, application, task, batch)
-        if asked is None:
-            asked = self._asked(case, everybody=is_pending)
-        again = self._judge(case, application, task, asked, pending)
+        asked: Sequence[Detector] = self._asked(case, everybody=is_pending)
+        if silence is not None:
+            asked = [x for x in asked if x.meta.id in silence.again]
+        others = [x for x in asked if x.meta.id not in settled] if settled else asked
+        asked_for = self._judge(case, application, task, others, pending)
         if self.unchanged is not None:
-            self.unchanged.note(task.path, known.around, known.profile, None if is_pending else again)
+            if asked_for is not None:  # of those passed over, and of one that failed, nothing is known
+                before = {} if silence is None else silence.asked_for
+                asked_for = {**before, **dict.fromkeys((x.meta.id for x in asked), ALL), **asked_for}
+            self.unchanged.note(*about, None if is_pending else asked_for)
 
     def judge_application(
         self,
@@ -156,30 +164,28 @@ class DetectorRunner:
         task: Task | None,
         asked: Sequence[Detector],
         pending: Container[str],
-    ) -> list[Detector] | None:
-        """Ask detectors one after the other; list those that may speak although nothing is read. None = one spoke.
+    ) -> dict[str, int] | None:
+        """Ask detectors one after the other; give what each asked for, by id. None = one spoke.
 
         `pending`: ids of those that have something open there.
         """
         clock = None if self._judged % TIMED else self.stopwatch
         self._judged += 1
         began = clock() if clock is not None else 0.0
-        again: list[Detector] = []
+        noted: Any = case.settings.values if isinstance(case, NotedCase) else NotedSettings({})
+        asked_for: dict[str, int] = {}
         has_spoken = False
         for detector in asked:
             stats = self.stats[detector.meta.id]
             stats.runs += 1
-            if isinstance(case, NotedCase):
-                set_asked(case, False)
+            noted.asked_for = 0
             try:
                 verdicts = list(detector.judge(case))
             except Exception as error:  # noqa: BLE001 - the fence around one detector: others must still run
                 stats.failures += 1
                 self.on_fault(detector.meta.id, error)
-                again.append(detector)
                 continue
-            if isinstance(case, NotedCase) and case.is_asked:
-                again.append(detector)
+            asked_for[detector.meta.id] = noted.asked_for
             if clock is not None:
                 ended = clock()
                 stats.seconds += TIMED * (ended - began)
@@ -188,7 +194,7 @@ class DetectorRunner:
                 has_spoken = True
                 self._settle(case, detector.meta, verdicts, application, task)
                 began = clock() if clock is not None else 0.0
-        return None if has_spoken else again
+        return None if has_spoken else asked_for
 
     def _asked(self, case: ApplicationCase, *, everybody: bool) -> tuple[Detector, ...]:
         """Give the detectors of a scope, without those that settings and release rule out.

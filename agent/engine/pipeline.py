@@ -108,13 +108,12 @@ class Pipeline:
         self.profiles = Profiles(self.settings)
         self.follow = Follow(self.settings, self.tempo_us)
         self.detectors = tuple(x for x in self.detectors if x.meta.id not in self.disabled)
+        unchanged = Unchanged(self.looker.readings)
         self.judges = DetectorRunner(
             self.detectors, self.looker.inventory, self.settings, self.profiles, self.ledger, self._say,
-            self.on_fault, self.stopwatch, Unchanged(self.looker.readings),
+            self.on_fault, self.stopwatch, unchanged,
         )  # fmt: skip
-        self.worlds = Worlds(
-            self.inventory, self.settings, self.detectors, self.on_fault, self.looker.readings
-        )
+        self.worlds = Worlds(self.inventory, self.settings, self.detectors, self.on_fault, unchanged)
         self._timers.schedule("heartbeat", self.started_us)
         self._timers.schedule("summary", self.started_us + SUMMARY_US)
         self._timers.schedule("settings", self.started_us + REPEAT_US)

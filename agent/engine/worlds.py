@@ -6,7 +6,7 @@ would be said in any world is well; what would be said in some of them is a deci
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import lru_cache
 from itertools import combinations, product
 
@@ -15,7 +15,7 @@ from agent.contract.finding import Finding
 from agent.contract.incidents import gather
 from agent.engine.detector_runner import Batch, DetectorRunner, JudgementContext
 from agent.engine.profiles import Profiles
-from agent.engine.unchanged import Unchanged
+from agent.engine.unchanged import Silence, Unchanged
 from agent.findings.ledger import Ledger
 from agent.inventory.model import Application, Inventory, Task
 from agent.inventory.settings import TRIED, ApplicationSettings, Setting, SettingsBook
@@ -93,13 +93,13 @@ class Worlds:
         settings: SettingsBook,
         detectors: Sequence[Detector],
         on_fault: Callable[[str, Exception], None],
-        readings: Mapping[str, int],
+        unchanged: Unchanged,
     ) -> None:
         """Judge with these detectors what an inventory has.
 
-        `on_fault` takes (detector id, exception); `readings`: path of a task -> how often anything of it was read.
+        `on_fault` takes (detector id, exception); `unchanged`: who said nothing of a task by what was given.
         """
-        self._readings = readings
+        self._unchanged = unchanged
         self._runners: dict[tuple[object, ...], DetectorRunner] = {}
         self._on_fault = on_fault
         self._inventory = inventory
@@ -151,7 +151,8 @@ class Worlds:
                 self.partly.add(application.id)
             guarantees = {tuple((k, v) for k, v in world.items() if k == GUARANTEE) for world in possible}
             tried = [*map(dict, sorted(guarantees)), possible[nth % len(possible)]]
-        if any(self._findings(application, [task], world, now_us, known) for world in tried):
+        silence = self._unchanged.silence(task.path, known.around, known.profile)
+        if any(self._findings(application, [task], world, now_us, known, silence) for world in tried):
             suspects[task.id] = task
 
     def _possible(self, application: Application, profile: Profile) -> list[World]:
@@ -207,10 +208,12 @@ class Worlds:
         world: World,
         now_us: int,
         known: JudgementContext,
+        silence: Silence | None = None,
     ) -> list[Finding] | None:
         """List what is a warning or more in a world; None = disk shows that this world is none.
 
-        What was asked once of the inventory holds in every world: of ten thousand tasks each would ask for all again.
+        `silence`: who said nothing just now by what was given. What was asked once of the inventory holds in every
+        world: of ten thousand tasks each would ask for all again.
         """
         runner = self._runner(application, world)
         if RELEASE in world and runner.profiles.of(application).conflicts:
@@ -218,9 +221,13 @@ class Worlds:
         runner.ledger = Ledger()
         runner.ledger.read_once_us = now_us
         batch: Batch = {}
-        runner.know(application, batch).answers = known.answers
+        here = runner.know(application, batch)
+        here.answers = known.answers
+        settled: Set[str] = frozenset()
+        if silence is not None:
+            settled = silence.same if here.profile is known.profile else silence.elsewhere
         for task in tasks:
-            runner.judge_task(now_us, application, task, batch)
+            runner.judge_task(now_us, application, task, batch, settled)
         return [x for x in runner.ledger.findings() if x.severity is not Severity.INFO]
 
     def _runner(self, application: Application, world: World) -> DetectorRunner:
@@ -232,7 +239,7 @@ class Worlds:
             book = SettingsBook(own={application.id: {**given, **assumed}})
             self._runners[key] = DetectorRunner(
                 self._detectors, self._inventory, book, Profiles(book), Ledger(), lambda finding, at_us: None,
-                self._on_fault, lambda: 0.0, Unchanged(self._readings),
+                self._on_fault, lambda: 0.0, Unchanged(self._unchanged.readings),
             )  # fmt: skip
         return self._runners[key]
 

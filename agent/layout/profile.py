@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import lru_cache
 
 from agent.contract.events import Affected
 from agent.layout.facts import FACTS, Fact
@@ -121,6 +122,7 @@ def affected(known: ReleaseRange, affected_ranges: tuple[ReleaseRange, ...]) -> 
     return Affected.NO
 
 
+@lru_cache(maxsize=64)  # possible worlds have the same few: of those with the same releases one object
 def infer(evidence: Evidence) -> Profile:
     """Compute the profile of an application; ValueError if the operator's release cannot be parsed.
 
