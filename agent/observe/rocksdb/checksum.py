@@ -7,26 +7,29 @@ CRC-32C (Castagnoli) takes 10 us per KB. XXH3 (64 bits, seed 0, default secret),
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
-from operator import xor
+from collections.abc import Iterator, Sequence
+from functools import reduce
+from operator import getitem, xor
 
 _POLYNOMIAL = 0x82F63B78  # reflected: the lowest bit belongs to the highest power
 _MASK_DELTA = 0xA282EAD8  # crc32c.h kMaskDelta: a CRC is stored rotated and shifted by this
-_SHORT_BYTES = 40  # up to here a table alone is as fast
 _PIECE_BYTES = 16 << 10
+_STATE_BYTES = 4
+_LAST_BYTES = 40  # to so many data is folded, and a table is there for each
 
 
-def _make_table() -> tuple[int, ...]:
-    table = []
-    for index in range(256):
-        value = index
-        for _ in range(8):
-            value = (value >> 1) ^ (_POLYNOMIAL if value & 1 else 0)
-        table.append(value)
-    return tuple(table)
+def _make_tables() -> Iterator[tuple[int, ...]]:
+    """Give what a byte adds to the CRC: of the last byte, of the one before it, and so on."""
+    table = tuple(range(256))
+    for _ in range(8):
+        table = tuple((value >> 1) ^ (_POLYNOMIAL if value & 1 else 0) for value in table)
+    shifted = table
+    for _ in range(_LAST_BYTES):
+        yield shifted
+        shifted = tuple(table[value & 0xFF] ^ (value >> 8) for value in shifted)
 
 
-_TABLE = _make_table()
+_TABLES = tuple(_make_tables())
 _POWERS: tuple[tuple[int, tuple[int, ...]], ...] = (
     (64_739, (1_146, 1_075, 0)),
     (36_496, (1_183, 1_059, 0)),
@@ -37,8 +40,7 @@ _POWERS: tuple[tuple[int, tuple[int, ...]], ...] = (
     (1_285, (40, 38, 19, 8, 0)),
     (680, (122, 80, 19, 3, 0)),
     (437, (177, 176, 171, 58, 0)),
-    (247, (49, 47, 40, 38, 15, 3, 0)),
-    (152, (74, 71, 41, 40, 29, 26, 4)),
+    (320, (163, 155, 83, 42, 21)),
 )
 """x to each of these powers is the sum of so few lower ones, modulo the polynomial: found by search."""
 _FOLDS = tuple((length, x[0], tuple(x[0] - low for low in x[1:])) for length, x in _POWERS)
@@ -46,14 +48,15 @@ _FOLDS = tuple((length, x[0], tuple(x[0] - low for low in x[1:])) for length, x 
 
 
 def crc32c(data: bytes | memoryview) -> int:
-    """Compute the CRC: 130 ns per byte up to 40 bytes, 10 ns at 1 KB, 3 ns from 16 KB on."""
+    """Compute the CRC: 60 ns per byte up to 40 bytes, 10 ns at 1 KB, 3 ns from 16 KB on."""
     crc = 0xFFFFFFFF
     for start in range(0, len(data), _PIECE_BYTES) if len(data) > _PIECE_BYTES else (0,):
         piece = data[start : start + _PIECE_BYTES]
-        if len(piece) > _SHORT_BYTES:
-            piece, crc = _fold_crc(piece, crc), 0
-        for byte in piece:
-            crc = _TABLE[(crc ^ byte) & 0xFF] ^ (crc >> 8)
+        if len(piece) < _STATE_BYTES:
+            for byte in piece:
+                crc = _TABLES[0][(crc ^ byte) & 0xFF] ^ (crc >> 8)
+        else:
+            crc = reduce(xor, map(getitem, _TABLES, _fold_crc(piece, crc)[::-1]))
     return crc ^ 0xFFFFFFFF
 
 
@@ -64,7 +67,7 @@ def masked_crc32c(data: bytes | memoryview) -> int:
 
 
 def _fold_crc(data: bytes | memoryview, crc: int) -> bytes:
-    """Give 19 bytes that have the CRC of the data: a polynomial has the remainder of its head times x^n, plus its tail.
+    """Give at most 40 bytes of the same CRC: a polynomial has the remainder of its head times x^n, plus its tail.
 
     To multiply by x^n modulo the polynomial takes a few shifts of one long number, which Python does fast.
     """
