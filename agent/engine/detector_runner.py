@@ -53,6 +53,7 @@ class JudgementContext:
     profile: Profile
     around: Around
     answers: dict[Any, Any] = field(default_factory=dict)
+    in_worlds: dict[object, Batch] = field(default_factory=dict)  # the same in each possible world
 
 
 Batch = dict[str, JudgementContext]  # by application; kept as long as the inventory does not change

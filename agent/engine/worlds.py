@@ -13,7 +13,7 @@ from itertools import combinations, product
 from agent.contract.events import Severity
 from agent.contract.finding import Finding
 from agent.contract.incidents import gather
-from agent.engine.detector_runner import Batch, DetectorRunner, JudgementContext
+from agent.engine.detector_runner import DetectorRunner, JudgementContext
 from agent.engine.profiles import Profiles
 from agent.engine.unchanged import Silence, Unchanged
 from agent.findings.ledger import Ledger
@@ -108,7 +108,7 @@ class Worlds:
         self._issues = [one for x in detectors for issue in x.meta.upstream for one in issue.releases]
         self._suspects: dict[str, dict[str, Task]] = {}
         self._decisions: dict[str, Decision] = {}
-        self._known: dict[str, tuple[Profile, list[World]]] = {}
+        self._known: dict[str, tuple[Profile, list[World], list[World]]] = {}
         self._tried: dict[str, int] = {}  # path of a task -> how often it was tried
         self._decided: set[str] = set()  # applications of which every task has been tried
         self.partly: set[str] = set()  # applications of one reading that were not judged in every world
@@ -133,7 +133,7 @@ class Worlds:
         An agent tries the two guarantees each time, and of the other worlds one after the other; `at_once`: all now.
         """
         suspects = self._suspects.setdefault(application.id, {})
-        possible = self._possible(application, known.profile)
+        possible, guarantees = self._possible(application, known.profile)
         if not task.exists:
             suspects.pop(task.id, None)
             self._tried.pop(task.path, None)
@@ -149,18 +149,19 @@ class Worlds:
         else:
             if at_once:
                 self.partly.add(application.id)
-            guarantees = {tuple((k, v) for k, v in world.items() if k == GUARANTEE) for world in possible}
-            tried = [*map(dict, sorted(guarantees)), possible[nth % len(possible)]]
+            tried = [*guarantees, possible[nth % len(possible)]]
         silence = self._unchanged.silence(task.path, known.around, known.profile)
         if any(self._findings(application, [task], world, now_us, known, silence) for world in tried):
             suspects[task.id] = task
 
-    def _possible(self, application: Application, profile: Profile) -> list[World]:
+    def _possible(self, application: Application, profile: Profile) -> tuple[list[World], list[World]]:
+        """Give the worlds that are possible, and those of them that say no more than the guarantee."""
         known = self._known.get(application.id)
         if known is None or known[0] is not profile:
             found = worlds(self._settings.of(application.id), _written_by(application, profile), self._issues)
-            known = self._known[application.id] = profile, found
-        return known[1]
+            said = {tuple((k, v) for k, v in world.items() if k == GUARANTEE) for world in found}
+            known = self._known[application.id] = profile, found, [*map(dict, sorted(said))]
+        return known[1:]
 
     def decide(self, application: Application, known: JudgementContext, now_us: int) -> Decision | None:
         """Judge the suspicious tasks of an application in every world; None = every world says the same."""
@@ -178,7 +179,7 @@ class Worlds:
         if not suspects:
             return None
         profile, said, asked = known.profile, [], suspects[:MOST_TASKS]
-        for world in self._possible(application, profile):
+        for world in self._possible(application, profile)[0]:
             found = self._findings(application, asked, world, now_us, known)
             if found is not None:
                 said.append((world, _outcome(found), found))
@@ -215,12 +216,13 @@ class Worlds:
         `silence`: who said nothing just now by what was given. What was asked once of the inventory holds in every
         world: of ten thousand tasks each would ask for all again.
         """
-        runner = self._runner(application, world)
+        key = (application.id, *world.items())
+        runner = self._runner(key, application, world)
         if RELEASE in world and runner.profiles.of(application).conflicts:
             return None
         runner.ledger = Ledger()
         runner.ledger.read_once_us = now_us
-        batch: Batch = {}
+        batch = known.in_worlds.setdefault(key, {})
         here = runner.know(application, batch)
         here.answers = known.answers
         settled: Set[str] = frozenset()
@@ -230,9 +232,8 @@ class Worlds:
             runner.judge_task(now_us, application, task, batch, settled)
         return [x for x in runner.ledger.findings() if x.severity is not Severity.INFO]
 
-    def _runner(self, application: Application, world: World) -> DetectorRunner:
-        """Give who judges in a world."""
-        key = (application.id, *world.items())
+    def _runner(self, key: tuple[object, ...], application: Application, world: World) -> DetectorRunner:
+        """Give who judges in a world; `key` is its own."""
         if key not in self._runners:
             assumed = {name: Setting(value, TRIED) for name, value in world.items()}
             given = self._settings.of(application.id).values

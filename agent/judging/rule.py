@@ -287,11 +287,13 @@ def detector(
         found: list[Verdict] = []
         if may_be_silent and isinstance(case, ApplicationCase) and case.is_silent(meta):
             return found
-        if keep is not None:
-            found += keep([heard for docket in dockets for heard in docket.heard(case)])
-        for docket in dockets if keep is None else ():
+        every: list[tuple[Any, Verdict]] = []
+        for docket in dockets:
             if heard := docket.heard(case):
-                found += docket.keep(heard)
-        return [with_caution(case, meta, x) for x in found] if isinstance(case, TaskCase) else found
+                every += heard
+                found += docket.keep(heard) if keep is None else ()
+        if keep is not None and every:
+            found += keep(every)
+        return [with_caution(case, meta, x) for x in found] if found and isinstance(case, TaskCase) else found
 
     return Detector(meta, judge, dockets)
