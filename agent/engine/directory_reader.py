@@ -194,12 +194,13 @@ class DirectoryReader:
         return self._application(classify(application_id), now_us, Source.RESCAN)
 
     def _task_tree(self, place: StatePath, now_us: int, source: Source) -> list[Transition]:
-        changes = self._reduce(self.observer.task(place, now_us, source))
-        below, unread = databases_below(self._disk, place.path, self._task_of(place))
-        self.refusals.note_inside(place.path, unread, now_us)
-        for database in below:
-            changes += self._database(database, now_us, source)
-        return changes + self._read_checkpoint(place.path, now_us, source)
+        with self._disk.stay_in(place.path):
+            changes = self._reduce(self.observer.task(place, now_us, source))
+            below, unread = databases_below(self._disk, place.path, self._task_of(place))
+            self.refusals.note_inside(place.path, unread, now_us)
+            for database in below:
+                changes += self._database(database, now_us, source)
+            return changes + self._read_checkpoint(place.path, now_us, source)
 
     def _read_checkpoint(self, task_path: str, now_us: int, source: Source) -> list[Transition]:
         checkpoint = classify(f"{task_path}/{names.CHECKPOINT_FILE}")

@@ -120,7 +120,7 @@ class Disk(Files, Protocol):
         ...
 
     def stay_in(self, path: str) -> AbstractContextManager[None]:
-        """Ask everything about the files in a directory of the very directory that is there now.
+        """Ask everything about what is in a directory of the very directory that is there now.
 
         Until the context ends; cheaper, and what is read belongs to one life of the directory. No error if it is gone.
         """

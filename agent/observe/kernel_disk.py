@@ -153,17 +153,17 @@ class KernelDisk:
 
     @contextmanager
     def stay_in(self, path: str) -> Iterator[None]:
-        """Keep a directory open, one at a time. Not for longer than a reading: what is open cannot be unmounted."""
+        """Keep a directory open, or one in it. Not for longer than a reading: what is open cannot be unmounted."""
         try:
-            descriptor, _ = _open_parent(self._root, f"{path}/file")
+            descriptor, _ = _open_parent(self._root, f"{path}/file", self._kept)
         except (OSError, ValueError):
             yield  # every reading will find that out by itself
             return
-        self._kept = (path, descriptor)
+        before, self._kept = self._kept, (path, descriptor)
         try:
             yield
         finally:
-            self._kept = None
+            self._kept = before
             os.close(descriptor)
 
     @contextmanager
@@ -191,7 +191,7 @@ class KernelDisk:
             directory, _, name = path.rpartition("/")
             if directory == self._kept[0] and name not in _DETOURS:
                 return ask(self._kept[1], name)
-        parent, name = _open_parent(self._root, path)
+        parent, name = _open_parent(self._root, path, self._kept)
         try:
             return ask(parent, name)
         finally:
@@ -240,10 +240,11 @@ def _file_stat(found: os.stat_result) -> FileStat:
     return FileStat(kind, found.st_ino, found.st_size, found.st_mtime_ns // 1000)
 
 
-def _open_parent(root: str, path: str) -> tuple[int, str]:
+def _open_parent(root: str, path: str, kept: tuple[str, int] | None) -> tuple[int, str]:
     """Open the directory that holds `path`, component by component; give its descriptor and the last name.
 
-    A plain function and not a context manager: that took a quarter of a reading of a file.
+    `kept`: a directory that is open, and its descriptor: below it the way begins there. A plain function and not a
+    context manager: that took a quarter of a reading of a file.
 
     Raises:
         OSError: a component is gone, denied or not a directory.
@@ -252,7 +253,10 @@ def _open_parent(root: str, path: str) -> tuple[int, str]:
     *way, name = path.split("/") if path else ["."]
     if path and not _DETOURS.isdisjoint((*way, name)):
         raise ValueError(path)
-    descriptor = os.open(root, _ROOT)
+    if kept is not None and path.startswith(f"{kept[0]}/"):
+        way, descriptor = way[kept[0].count("/") + 1 :], os.dup(kept[1])
+    else:
+        descriptor = os.open(root, _ROOT)
     try:
         for component in way:
             below = os.open(component, _WAY, dir_fd=descriptor)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from agent.observe.rocksdb.coding import Cursor, DamagedError, UnsupportedError
 
@@ -15,8 +15,7 @@ _MAX_KEY_BYTES = 320
 are shorter. Without a bound, prefix compression would let a small hostile block unfold without end."""
 
 
-@dataclass(frozen=True, slots=True)
-class Handle:
+class Handle(NamedTuple):
     """Place of a block in its file; `size` without the trailer."""
 
     offset: int
@@ -39,9 +38,9 @@ def entries(content: bytes, limit: int) -> list[tuple[bytes, bytes]]:
     while at < end:
         if len(found) == limit:
             raise DamagedError(f"more than {limit} entries in a block")
-        if at + 3 <= end and content[at] < 0x80 and content[at + 1] < 0x80 and content[at + 2] < 0x80:
+        if at + 3 <= end and (head := content[at : at + 3]).isascii():
             # short numbers, nearly always: every file of a first reading has some forty entries
-            shared, unshared, value_size = content[at], content[at + 1], content[at + 2]
+            shared, unshared, value_size = head
             at += 3
         else:
             cursor = Cursor(content, at, end)

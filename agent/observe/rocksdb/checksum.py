@@ -30,21 +30,15 @@ def _make_tables() -> Iterator[tuple[int, ...]]:
 
 
 _TABLES = tuple(_make_tables())
-_POWERS: tuple[tuple[int, tuple[int, ...]], ...] = (
-    (64_739, (1_146, 1_075, 0)),
-    (36_496, (1_183, 1_059, 0)),
-    (19_486, (1_112, 767, 0)),
-    (9_274, (2_156, 1_717, 0)),
-    (4_656, (86, 65, 50, 40, 0)),
-    (2_570, (80, 76, 38, 16, 0)),
-    (1_285, (40, 38, 19, 8, 0)),
+_POWERS = (
+    *((1_285 << n, (40 << n, 38 << n, 19 << n, 8 << n, 0)) for n in range(6, -1, -1)),
     (680, (122, 80, 19, 3, 0)),
     (437, (177, 176, 171, 58, 0)),
     (320, (163, 155, 83, 42, 21)),
 )
-"""x to each of these powers is the sum of so few lower ones, modulo the polynomial: found by search."""
-_FOLDS = tuple((length, x[0], tuple(x[0] - low for low in x[1:])) for length, x in _POWERS)
-"""Lengths in bits to which data is folded, the longest first."""
+"""x to each of these powers is the sum of five lower ones, modulo the polynomial: found by search, and by squaring."""
+_FOLDS = tuple((length, length - x[0], *(x[0] - low for low in x[1:])) for length, x in _POWERS)
+"""Lengths in bits to which data is folded, the longest first; how many at once; what the head is shifted by."""
 
 
 def crc32c(data: bytes | memoryview) -> int:
@@ -73,14 +67,13 @@ def _fold_crc(data: bytes | memoryview, crc: int) -> bytes:
     """
     bits = 8 * len(data)
     value = int.from_bytes(data, "little") ^ crc
-    for length, highest, below in _FOLDS:
+    for length, most, a, b, c, d in _FOLDS:
         while bits > length:
-            head_bits = min(bits - length, length - highest)
-            head = product = value & ((1 << head_bits) - 1)
-            for power in below:
-                product ^= head << power
-            value = (value >> head_bits) ^ (product << (length - head_bits - highest))
-            bits -= head_bits
+            size = bits - length if bits - length < most else most
+            head = value & ((1 << size) - 1)
+            product = head ^ (head << a) ^ (head << b) ^ (head << c) ^ (head << d)
+            value = (value >> size) ^ (product << (most - size))
+            bits -= size
     return value.to_bytes(bits // 8, "little")
 
 

@@ -36,9 +36,8 @@ def later_file(
         waits until MemTableList::TryInstallMemtableFlushResults has named the file. DBImpl::PurgeObsoleteFiles, at an
         open, deletes SST files that the manifest does not name, and keeps higher manifests (5.7 to 10.1).
     """
-    numbers = {
-        x: int(m[1]) for x in found if (m := names.SST_FILE.fullmatch(x) or names.MANIFEST_FILE.fullmatch(x))
-    }
+    patterns = (names.SST_FILE, names.MANIFEST_FILE)
+    numbers = {x: int(m[1]) for x in found if (m := patterns[not _is_table(x)].fullmatch(x))}
     higher = [
         x for x, number in numbers.items() if number >= (view.next_file if _is_table(x) else view.number + 1)
     ]

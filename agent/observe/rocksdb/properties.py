@@ -46,7 +46,7 @@ def parse_properties(items: Iterable[tuple[bytes, bytes]]) -> Properties:
     found = dict(items)
 
     def number(name: bytes) -> int | None:
-        value = found.get(b"rocksdb." + name)
+        value = found.get(name)
         if value is None:
             return None
         return value[0] if value and value[0] < 0x80 else Cursor(value).varint()
@@ -54,21 +54,21 @@ def parse_properties(items: Iterable[tuple[bytes, bytes]]) -> Properties:
     def count(name: bytes) -> int:
         value = number(name) or 0
         if value > _MAX_COUNT:
-            raise DamagedError(f"property {name.decode()} is {value}")
+            raise DamagedError(f"property {name.decode().removeprefix('rocksdb.')} is {value}")
         return value
 
-    if number(b"num.entries") is None:
+    if number(b"rocksdb.num.entries") is None:
         raise DamagedError("properties without a number of entries")
     index_type = found.get(b"rocksdb.block.based.table.index.type", b"")
     return Properties(
-        entries=count(b"num.entries"),
-        deletions=count(b"deleted.keys"),
-        range_deletions=count(b"num.range-deletions"),
-        creation_time_s=number(b"creation.time"),
-        oldest_key_time_s=number(b"oldest.key.time"),
-        file_creation_time_s=number(b"file.creation.time"),
+        entries=count(b"rocksdb.num.entries"),
+        deletions=count(b"rocksdb.deleted.keys"),
+        range_deletions=count(b"rocksdb.num.range-deletions"),
+        creation_time_s=number(b"rocksdb.creation.time"),
+        oldest_key_time_s=number(b"rocksdb.oldest.key.time"),
+        file_creation_time_s=number(b"rocksdb.file.creation.time"),
         index_type=int.from_bytes(index_type[:4], "little"),
-        index_delta_encoded=bool(number(b"index.value.is.delta.encoded")),
+        index_delta_encoded=bool(number(b"rocksdb.index.value.is.delta.encoded")),
         session=_session(found.get(b"rocksdb.creating.session.identity", b"")),
     )
 

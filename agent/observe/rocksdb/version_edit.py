@@ -101,7 +101,7 @@ def parse_edit(record: bytes) -> VersionEdit:
     """
     edit = VersionEdit()
     cursor = Cursor(record)
-    while not cursor.is_at_end:
+    while cursor.position < cursor.end:
         tag = cursor.varint()
         part = PARTS.get(tag)
         if part is not None:

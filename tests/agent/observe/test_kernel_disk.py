@@ -270,7 +270,7 @@ def test_a_reading_stays_with_the_directory_it_began_with(root: Path) -> None:
 
 
 def test_what_is_in_a_directory_that_is_kept_open_is_reached_from_there(root: Path) -> None:
-    """Whatever becomes of its name; what is elsewhere, or below, is reached by its own name."""
+    """And what is below it, whatever becomes of its name; what is elsewhere is reached by its own name."""
     (root / "app/0_1/rocksdb/s").mkdir(parents=True)
     disk = KernelDisk(root)
     before = open_count()
@@ -279,7 +279,11 @@ def test_what_is_in_a_directory_that_is_kept_open_is_reached_from_there(root: Pa
         assert disk.read_at("app/0_1/.checkpoint", 0, 1) == b"0"
         assert disk.stat("app/0_1/..") is Unseen.VANISHED
         assert disk.list("app/0_1/rocksdb") == (Entry("s", EntryKind.DIRECTORY),)
-        assert disk.list("app/0_1/rocksdb/s") is Unseen.VANISHED
+        assert disk.list("app/0_1/rocksdb/s") == ()
+        with disk.stay_in("app/0_1/rocksdb/s"):
+            assert disk.list("app/0_1/rocksdb/s") == ()
+            assert disk.read_at("app/0_1/.checkpoint", 0, 1) is Unseen.VANISHED  # it is no other's
+        assert disk.read_at("app/0_1/.checkpoint", 0, 1) == b"0"
         assert isinstance(disk.stat("app/old/.checkpoint"), FileStat)
         assert disk.read_at("app/0_10/.checkpoint", 0, 1) is Unseen.VANISHED
     assert disk.list("app/0_1") is Unseen.VANISHED
