@@ -91,16 +91,19 @@ class DetectorRunner:
         """Return what holds for an application in a batch of judgements."""
         known = batch.get(application.id)
         if known is None:
-            settings = ApplicationSettings(NotedSettings(self.settings.of(application.id).values))
+            settings = self.settings.of(application.id)
+            if self.unchanged is not None:
+                settings = ApplicationSettings(NotedSettings(settings.values))
             known = batch[application.id] = JudgementContext(
                 settings, self.profiles.of(application), around(self.inventory)
             )
         return known
 
-    def task_case(self, now_us: int, application: Application, task: Task, batch: Batch) -> NotedCase:
+    def task_case(self, now_us: int, application: Application, task: Task, batch: Batch) -> TaskCase:
         """Return what detectors of tasks may read; `batch`: see `know`."""
         known = self.know(application, batch)
-        return NotedCase(
+        kind = TaskCase if self.unchanged is None else NotedCase
+        return kind(
             self.inventory, now_us, application, task, settings=known.settings, profile=known.profile,
             answers=known.answers,
         )  # fmt: skip

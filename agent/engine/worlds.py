@@ -100,6 +100,7 @@ class Worlds:
         `on_fault` takes (detector id, exception); `unchanged`: who said nothing of a task by what was given.
         """
         self._unchanged = unchanged
+        self._at_once = False  # one reading: no task is judged in a world again
         self._runners: dict[tuple[object, ...], DetectorRunner] = {}
         self._on_fault = on_fault
         self._inventory = inventory
@@ -132,6 +133,7 @@ class Worlds:
 
         An agent tries the two guarantees each time, and of the other worlds one after the other; `at_once`: all now.
         """
+        self._at_once = at_once
         suspects = self._suspects.setdefault(application.id, {})
         possible, guarantees = self._possible(application, known.profile)
         if not task.exists:
@@ -238,9 +240,10 @@ class Worlds:
             assumed = {name: Setting(value, TRIED) for name, value in world.items()}
             given = self._settings.of(application.id).values
             book = SettingsBook(own={application.id: {**given, **assumed}})
+            unchanged = None if self._at_once else Unchanged(self._unchanged.readings)
             self._runners[key] = DetectorRunner(
                 self._detectors, self._inventory, book, Profiles(book), Ledger(), lambda finding, at_us: None,
-                self._on_fault, lambda: 0.0, Unchanged(self._unchanged.readings),
+                self._on_fault, lambda: 0.0, unchanged,
             )  # fmt: skip
         return self._runners[key]
 
