@@ -255,7 +255,8 @@ JUMPED = Rule[Jumped](
     innocents={
         COPIED: lambda x: x.is_copy,
         "another release was told then: up to 2.5 offsets move like that": lambda x: (
-            x.opened_at_us < x.case.application.changed_us.get("kafka_streams_version", 0)
+            x.jump is not None
+            and x.opened_at_us < x.case.application.changed_us.get("kafka_streams_version", 0)
         ),
     },
     proofs=(lambda x: Proof("nothing was put, and the offset moved", certain=False) if x.jump else None,),

@@ -106,8 +106,10 @@ def _unused_until_read(case: TaskCase, store: Store) -> tuple[int, int] | None:
     While any process of the application is alive, it writes to what it has open, sooner or later: what was written last
     below the application bounds the pause of all its tasks.
     """
+    if store.sessions or store.lock is not LockState.FREE:
+        return None
     application = case.application
-    if store.sessions or store.lock is not LockState.FREE or case.once(_is_alive, application):
+    if case.once(_is_alive, application):
         return None
     return case.once(_times, application)[-1], max(database.seen_us for database in store.databases.values())
 
