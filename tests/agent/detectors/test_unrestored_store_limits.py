@@ -244,9 +244,10 @@ LATE = "the flushes before its checkpoint may not have been read yet"
     "half of the pair": (jump(reopens=1), PROVED),
     "one reopen in another mode: a release was missed": (jump(changes={"bulk_load_us": 0}), LIKELY),
     "a stop amid the restoration of a compacted changelog": (jump(released=5.02), STOPPED),
+    "its close was slow, maybe": (jump(released=5.9), LIKELY),
     "it was held on after its first checkpoint": (jump(released=10), PROVED),
-    "it may be at its close": (jump(now=9.9), "it may be at its close, amid a restoration"),
-    "it is not": (jump(now=10), PROVED),
+    "it may be at its close": (jump(now=5.9), "it may be at its close, amid a restoration"),
+    "it is not": (jump(now=7), PROVED),
     "the pair": (jump(reopens=2), "it was restored: RocksDB was reopened twice"),
     "more than the pair": (jump(reopens=3), "it was restored: RocksDB was reopened twice"),
     "segments do not reopen like this": (
