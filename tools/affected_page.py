@@ -155,7 +155,7 @@ def _linked(detectors: Iterable[str]) -> str:
 
 def _releases(bug: Bug) -> str:
     widest = [x for x in bug.releases if not x.within(*(y for y in bug.releases if y != x))]
-    return " and ".join(map(str, widest))
+    return ", ".join(map(str, widest))
 
 
 def name_of(key: str) -> str:

@@ -271,10 +271,9 @@ def _order(task: Task) -> tuple[str, list[int]]:
 
 
 def _loudness(_: Close, proof: Proof | None) -> Loudness:
-    missing = ("aborted transactions in the changelog",)
     if proof is not None:
-        return Loudness(Severity.WARNING, Confidence.SUSPECTED, missing_facts=missing)
-    return Loudness(Severity.INFO, Confidence.UNKNOWN, Level.EVENT, _NOTHING, missing)
+        return _SUSPECTED
+    return Loudness(Severity.INFO, Confidence.UNKNOWN, Level.EVENT, _NOTHING, _SUSPECTED.missing_facts)
 
 
 # What it says
@@ -305,6 +304,9 @@ def _evidence(x: Close, _: Proof | None) -> Iterable[Evidence]:
     yield Evidence(x.after.opened_us, "the same incarnation opened again, no wipe", x.place)
 
 
+_SUSPECTED = Loudness(
+    Severity.WARNING, Confidence.SUSPECTED, missing_facts=("aborted transactions in the changelog",)
+)
 _NOTHING = "Nothing, unless the application's log names this task as corrupted right before the kill."
 
 STOP = Rule[Stop](
@@ -314,7 +316,7 @@ STOP = Rule[Stop](
         "revoked seconds before the kill": lambda x: x.ended_us - x.released_us > KILLED_WITHIN_US,
         "closed by the stop, and kept": lambda x: bool(x.overdue),
     },
-    loudness=lambda x, _: _loudness(x, Proof("", certain=False)),
+    loudness=lambda x, _: _SUSPECTED,
     summary=lambda x, _: (
         f"Task {x.task.id} was written by an orderly stop that wiped another task afterwards, so its commit had failed;"
         " it was killed before it wiped this one, which was reopened: uncommitted data may be in it."

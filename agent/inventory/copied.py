@@ -44,10 +44,8 @@ def is_copied(database: Database) -> bool:
     if database.oldest_data_us:
         if database.oldest_data_us + SECOND_US <= database.born_us:
             return True
-        if database.lock is not LockState.FREE:
-            return (
-                False  # the directory's time is asked while nobody works there: no file is written after that
-            )
+        if database.lock is not LockState.FREE:  # the directory's time is asked while nobody works there
+            return False
         newest_us = max(database.touched_us, database.born_us, *(at_us for _, at_us in database.flushed))
         return newest_us + BESIDE_US <= database.oldest_data_us
     return any(at_us < database.born_us - BESIDE_US for at_us in database.reopened_us)

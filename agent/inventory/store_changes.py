@@ -250,7 +250,8 @@ def _end_or_restart(task: Task, session: Session, at_us: int, database: Database
     """Up to 2.5 the owner wipes single stores and goes on in the same holding; later ones end with the store."""
     if task.lock is LockState.HELD and task.exists:
         soon = at_us - session.opened_us <= WIPES_AT_ONCE_US
-        session.wiped, session.wiped_at_once = True, soon and session.offset_at_open is None
+        had_offset = session.offset_at_open is not None or session.wiped  # a wipe takes the offset with it
+        session.wiped, session.wiped_at_once = True, session.wiped_at_once or (soon and not had_offset)
         session.reopens, session.restored_puts, session.bulk_load_us, session.bulk_load_commits = 0, 0, 0, ()
         session.puts_at_open, session.offset_at_open, session.first, session.last = 0, None, None, None
     else:

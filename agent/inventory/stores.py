@@ -21,7 +21,8 @@ FLUSHES_KEPT = 48
 PAST_KEPT = 2
 WIPES_AT_ONCE_US = 10_000_000
 """Up to 2.5 a store without an offset is wiped when the broker has said where its changelog ends (recorded:
-milliseconds). No source for ten seconds; a standby that reads from the beginning is overtaken by retention later."""
+milliseconds). A choice, for a slow broker: a later one is taken for a standby's, which retention overtook, and makes a
+verdict less sure."""
 
 _STRONGEST_FIRST = (LockState.HELD, LockState.UNKNOWN, LockState.FREE)
 

@@ -33,8 +33,8 @@ READ_US = 2_000_000
 """A flush and the checkpoint behind it are heard of together, and on a busy machine read the other way round."""
 CLAIMED_US = 5_000_000
 """An orderly close writes its claim and lets go within 20 ms (recorded): what is held much longer goes on."""
-SLOW_CLOSE_US = 1_000_000
-"""A close that takes longer to close all stores between its two claims is not known (recorded: a fault, 1.4 s)."""
+TWO_CLAIMS_WITHIN_US = 2 * CLOSES_WITHIN_US
+"""A stop amid a restoration is two closes of that kind: it claims, closes all stores, claims again and lets go."""
 HEARD_US = 5_000_000
 """An end of the restoration that came before a commit has been heard of by then (busy machines: 2 s)."""
 MISSING_RECORDS = NOISE_RECORDS // 2
@@ -193,7 +193,7 @@ def _is_left_half(x: Remembered) -> bool:
         StoreChangelogReader.restore (2.0.1, 2.1.1): one that is reached ends the mode, remembered or not.
     """
     told = x.case.settings.exactly_once is False
-    return told and _is_half(x) and x.session.bulk_load_us > 0 and _held_on_us(x) >= SLOW_CLOSE_US
+    return told and _is_half(x) and x.session.bulk_load_us > 0 and _held_on_us(x) >= TWO_CLAIMS_WITHIN_US
 
 
 def _lacks_what_was_committed(x: Remembered) -> bool:
@@ -342,7 +342,7 @@ SKIPPED = Rule[Remembered](
         "its opening was not seen": lambda x: x.session.attached,
         "its puts are not known": lambda x: not x.store.knows_puts,
         "it may be at its close, amid a restoration": lambda x: (
-            _is_half(x) and x.session.released_us is None and _held_on_us(x) < SLOW_CLOSE_US
+            _is_half(x) and x.session.released_us is None and _held_on_us(x) < TWO_CLAIMS_WITHIN_US
         ),
         "the flushes before its checkpoint may not have been read yet": lambda x: (
             x.claim is None and x.session.last is not None

@@ -35,7 +35,7 @@ _WAITS = waits({id_: x.meta for id_, x in BY_ID.items()})
 
 
 class Snapshots(Asked[MetricsSnapshot]):
-    """The latest snapshot; rows of tasks are recreated when something changed, the agent's own numbers always."""
+    """A snapshot for each scrape: the agent's own numbers anew, rows of tasks within their share of the time."""
 
     def __init__(self, lookout: WatchLoop, clock: Clock, *, with_stores: bool = False) -> None:
         """Report on `lookout`; for `with_stores` see `TaskTable`."""

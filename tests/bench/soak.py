@@ -2,8 +2,8 @@
 
 Tasks are recreated, their stores opened and closed, their checkpoints replaced, each by chance. Judged is the count of
 memory blocks that Python has given out, which no allocator moves, beside resident memory, descriptors and watches: from
-the median of the second quarter of the samples to that of the last. Fails for growth, and if a last checkpoint or a
-number of lives is not known at the end.
+the median of the second quarter of the samples to that of the last. Fails for growth, and if a last checkpoint is not
+known at the end.
 """
 
 from __future__ import annotations

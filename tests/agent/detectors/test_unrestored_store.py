@@ -62,6 +62,9 @@ OTHERS = ("2.0.0", "2.2.1", "2.3.1", "2.5.1", "2.8.2", "3.9.2")
     "flushed before another store's cache": ("2.1.1", ALOS, {}, CACHED, LIKELY),
     "a standby is wiped, its changelog begins at 100,000": (
         "2.1.1", ALOS, {"standbys": 1}, f"{OUT_OF_RANGE} 102000", SUSPECTED),
+    "a standby is wiped twice, its changelog was cut at its end": (
+        "2.1.1", ALOS, {"standbys": 1}, f"{OUT_OF_RANGE.replace('wipes', 'wipes, 1 s, wipes')} 2000",
+        "a standby may have wiped it, and restores without a reopen"),
     "a standby is wiped, its changelog was cut at its end": (
         "2.1.1", ALOS, {"standbys": 1}, f"{OUT_OF_RANGE} 2000",
         "a standby may have wiped it, and restores without a reopen"),
