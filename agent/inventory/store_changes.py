@@ -217,10 +217,7 @@ def end_database(
         PAST_KEPT,
     )
     store.databases.pop(database.segment or "", None)
-    if store.segmented and store.databases:
-        store.retired_puts += database.puts
-    else:
-        store.retired_puts = 0
+    store.retired_puts = store.retired_puts + database.puts if store.segmented and store.databases else 0
     if session is not None and session.released_us is None and not store.segmented:
         _end_or_restart(task, session, at_us, database)
     facts = {
@@ -249,11 +246,11 @@ def _is_unread(database: Database, at_us: int) -> bool:
 def _end_or_restart(task: Task, session: Session, at_us: int, database: Database) -> None:
     """Up to 2.5 the owner wipes single stores and goes on in the same holding; later ones end with the store."""
     if task.lock is LockState.HELD and task.exists:
-        soon = at_us - session.opened_us <= WIPES_AT_ONCE_US
-        had_offset = session.offset_at_open is not None or session.wiped  # a wipe takes the offset with it
-        session.wiped, session.wiped_at_once = True, session.wiped_at_once or (soon and not had_offset)
-        session.reopens, session.restored_puts, session.bulk_load_us, session.bulk_load_commits = 0, 0, 0, ()
-        session.puts_at_open, session.offset_at_open, session.first, session.last = 0, None, None, None
+        is_first = not session.wiped and session.offset_at_open is None  # a wipe takes the offset with it
+        session.wiped_at_once |= is_first and at_us - session.opened_us <= WIPES_AT_ONCE_US
+        session.wiped, session.bulk_load_commits = True, ()
+        session.reopens = session.restored_puts = session.bulk_load_us = session.puts_at_open = 0
+        session.offset_at_open = session.first = session.last = None
     else:
         session.released_us, session.puts_at_release = at_us, database.puts
         session.final_identities = frozenset({database.identity or ""})
