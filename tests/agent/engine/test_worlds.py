@@ -210,7 +210,9 @@ def test_a_restart_leaves_the_question_open_until_every_task_was_tried(tmp_path:
 
 def test_every_task_costs_the_same(tmp_path: Path) -> None:
     """Ten more tasks take as many steps, whatever there is beside them, but for one in twenty."""
-    _, *steps = (_steps_of_a_reading(tmp_path / str(tasks), tasks) for tasks in (1, 10, 20, 30))  # caches first
+    _, *steps = (
+        _steps_of_a_reading(tmp_path / str(tasks), tasks) for tasks in (1, 10, 20, 30)
+    )  # caches first
     assert steps[2] - steps[1] <= 1.05 * (steps[1] - steps[0])
 
 
